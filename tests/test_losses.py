@@ -12,6 +12,7 @@ from nablasso.losses import (
     REGRESSION_LOSSES,
     Huber,
     Logistic,
+    LossSample,
     Poisson,
     Squared,
     SquaredEpsilonInsensitive,
@@ -222,3 +223,11 @@ def test_names_stand_for_losses():
     assert as_loss(mine).delta == 3.0
     with pytest.raises(InvalidParameterError, match="loss must be one of squared"):
         as_loss("absolute")
+
+
+def test_large_counts_are_not_constant():
+    """Their loss is tiny beside their squares; a constant target's is rounding."""
+    y, p = 1e6 + 1e3 * np.arange(5.0), np.full(5, 0.2)
+    sample = LossSample(y, p, Poisson())
+    assert sample.reference == pytest.approx(p @ Poisson().value(y, sample.null), rel=1e-12)
+    assert LossSample(np.full(5, 1e6), p, Poisson()).reference == pytest.approx(1e12)

@@ -39,7 +39,7 @@ __all__ = [
     "as_loss",
 ]
 
-ROUNDING = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
+CONSTANT = 1e-24  # a loss this small relative to the size of y is rounding: y is constant
 FLOOR = 1e-6  # of the largest curvature: flat pieces of a loss get this much
 
 EPS = float(np.finfo(float).eps)
@@ -354,7 +354,7 @@ class LossSample:
     def reference(self) -> float:
         """Objective at ``f = 0``, the unit of tolerances; where y is constant its size, or one."""
         at_zero, size = self.mean_loss(self.null), float(self.weights @ self.y**2)
-        return at_zero if at_zero > ROUNDING * size else max(size, 1.0)
+        return at_zero if at_zero > CONSTANT * size else max(size, 1.0)
 
     def expansion(self, z: Array) -> QuadraticModel:
         """Of second order at predictions; curvatures have a floor, so every target is finite."""

@@ -512,3 +512,14 @@ def test_importances_of_classes_are_those_of_the_columns_of_the_table():
     model = HierarchicalKernelClassifier(interactions=False).fit(table, table["word"].to_numpy())
     assert model.class_importances_.shape == (3, 2)
     assert (model.class_importances_[:, 0] > model.class_importances_[:, 1]).all()
+
+
+def test_a_second_fit_forgets_what_the_first_explained():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(b=np.where(X[:, 1] > 0, "u", "v"))
+    model = NablassoRegressor().fit(X, X[:, 3] + 0.1 * rng.normal(size=80))
+    assert np.flatnonzero(model.feature_importances_).tolist() == [3]
+    model.fit(frame, X[:, 0] + (X[:, 1] > 0) + 0.1 * rng.normal(size=80))
+    assert np.flatnonzero(model.feature_importances_).tolist() == [0, 1]
+    assert model.feature_importances_.sum() == pytest.approx(1.0)

@@ -88,6 +88,16 @@ def test_codes_that_were_made_are_not_made_again(files, tmp_path):
     assert after.items() >= before.items()
 
 
+def test_other_parts_have_other_codes(files, tmp_path):
+    kept = tmp_path / "kept"
+    grow(open_table(files, "y", checkpoint=kept, part_rows=100))
+    for path in kept.glob("pass-*"):
+        path.unlink()
+    found = grow(open_table(files, "y", checkpoint=kept, part_rows=150))
+    expected = grow(open_table(files, "y"))
+    np.testing.assert_allclose(found.state.coefficients, expected.state.coefficients, atol=1e-10)
+
+
 @pytest.mark.slow
 def test_the_one_call_takes_a_table_with_a_checkpoint(files, tmp_path):
     kept = tmp_path / "kept"

@@ -106,6 +106,26 @@ def test_the_one_call_uses_the_current_client(client, data):
     np.testing.assert_allclose(found.predict(rows[NAMES]), expected.predict(rows[NAMES]), atol=1e-8)
 
 
+def test_a_table_of_one_part_is_read(client, data):
+    X, y, _ = data
+    frame = pd.DataFrame(X[:60], columns=NAMES).assign(y=np.where(y[:60] > 0, "high", "low"))
+    table = open_table(dataframe.from_pandas(frame, npartitions=1), "y", client=client)
+    assert table.labels()[0].tolist() == ["high", "low"]
+    numbers = open_table(array.from_array(X[:60], chunks=(60, 4)), y[:60], client=client)
+    assert len(fair_sample(numbers, 100).y) == 60
+
+
+def test_labels_are_read_without_the_inputs(client, data):
+    X, y, _ = data
+    read = []
+    inputs = array.from_array(X[:80], chunks=(20, 4)).map_blocks(
+        lambda block: read.append(len(block)) or block, dtype=float, meta=np.empty((0, 4))
+    )
+    labels = array.from_array((y[:80] > 0).astype(float), chunks=20)
+    assert open_table(inputs, labels, client=client).labels()[0].tolist() == [0.0, 1.0]
+    assert read == []
+
+
 def test_bad_partitions_are_named(client, data):
     X, y, _ = data
     bad = X.copy()

@@ -382,3 +382,37 @@ def test_a_sample_of_few_values_is_fair():
     assert len(np.unique(np.column_stack([sample.X, sample.y]), axis=0)) == 3000
     assert abs(sample.X.mean(axis=0) - 0.5).max() < 4 * 0.5 / np.sqrt(3000)
     assert abs(sample.X.sum(axis=1).var() - 3.5) < 1.0  # not whole families of rows
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([["1"], ["2"]]),
+        np.array([["2020-01-01"]] * 2, dtype="datetime64[D]"),
+        np.eye(2) * 1j,
+    ],
+    ids=["text", "dates", "complex"],
+)
+def test_arrays_that_hold_no_numbers_are_refused(X):
+    with pytest.raises(InvalidDataError, match="must hold numbers"):
+        fair_sample(open_table(X, np.arange(2.0)), 2)
+
+
+def test_a_frame_in_memory_belongs_to_fit():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "y": [0.0, 1.0]})
+    with pytest.raises(InvalidParameterError, match=r"fit\(frame, \"target\"\)"):
+        open_table(frame, "y")
+
+
+def test_labels_in_a_column_of_their_own_are_labels():
+    dask_array = pytest.importorskip("dask.array", reason="needs the extra distributed")
+    labels = np.array([["u"], ["v"]] * 3, dtype=object)
+    table = open_table(dask_array.zeros((6, 2)), dask_array.from_array(labels, chunks=3))
+    assert table.labels()[0].tolist() == ["u", "v"]
+
+
+def test_a_missing_word_is_a_missing_label():
+    dataframe = pytest.importorskip("dask.dataframe", reason="needs the extra distributed")
+    frame = pd.DataFrame({"a": [1.0, 2.0], "y": pd.array(["u", pd.NA], dtype="string")})
+    with pytest.raises(InvalidDataError, match="the target"):
+        open_table(dataframe.from_pandas(frame, npartitions=1), "y").labels()

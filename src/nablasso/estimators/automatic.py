@@ -201,7 +201,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     rules: Rules | None = parameter(
         None,
         "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
-        Check(lambda v: isinstance(v, Rules), "a nablasso.search.Rules"),
+        Check(lambda v: isinstance(v, Rules), "a nablasso.search.rules.Rules"),
     )
     random_state: Any = parameter(
         None,

@@ -74,7 +74,7 @@ def cells_of(column: Any) -> NDArray[Any]:
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     values = np.asarray(column)
-    if values.dtype.kind != "O" or any(isinstance(value, str) for value in values):
+    if values.dtype.kind != "O" or any(isinstance(value, str) for value in values.ravel()):
         return values
     return numbers(column).to_numpy() if hasattr(column, "iloc") else values.astype(float)
 
@@ -125,11 +125,13 @@ class Reading:
             except TableProblems as error:
                 raise InvalidDataError(f"{raw.origin}: {error}") from error
         if isinstance(raw.X, np.ndarray):
-            return (
-                raw.X
-                if raw.X.dtype.kind == "f"
-                else _floats(raw, raw.X, "X", "Encode text as numbers first.")
-            )
+            if raw.X.dtype.kind not in "fiubO":
+                raise NotNumbersError(
+                    f"{raw.origin} must hold numbers; X has type {raw.X.dtype}. Encode it as "
+                    "numbers first, or fit a data frame."
+                )
+            remedy = "Encode text as numbers first."
+            return raw.X if raw.X.dtype.kind == "f" else _floats(raw, raw.X, "X", remedy)
         name = next(n for n, kind in raw.X.dtypes.items() if kind.kind not in "biuf")
         raise NotNumbersError(
             f"{raw.origin} must hold numbers; column {name!r} has type {raw.X[name].dtype}. Leave "
@@ -181,12 +183,19 @@ def _floats(raw: Raw, values: NDArray[Any], what: str, remedy: str) -> Array:
 # --- labels ---
 
 
+def _absent(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA neither is itself nor is not
+        return True
+
+
 def labels_of(part: Part) -> Counter[Any]:
     """Weights of the labels of a part."""
     found: Counter[Any] = Counter()
     for raw in part.blocks(inputs=False):
         weight = weights_of(raw)
-        missing = [y is None or y != y for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
+        missing = [_absent(y) for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
         if any(missing):
             raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
         labels, inverse = np.unique(raw.y, return_inverse=True)

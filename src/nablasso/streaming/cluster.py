@@ -135,11 +135,9 @@ def _of_frame(
             f"The data frame has no column {quoted(missing)}; its columns are {quoted(names)}."
         )
     chosen = [name for name in names if name not in (*special, *ignore)]
-    frames = X[[*chosen, *special]].to_delayed()
-    return [
-        DaskPartition(number, frame[chosen], *(frame[name] for name in special))
-        for number, frame in enumerate(frames)
-    ], tuple(chosen)
+    lists = [X[which].to_delayed() for which in (chosen, *special)]
+    pieces = enumerate(zip(*lists, strict=True))
+    return [DaskPartition(number, *own) for number, own in pieces], tuple(chosen)
 
 
 # --- the runner ---
@@ -161,7 +159,8 @@ class Cluster:
             pairs = list(zip(level[::2], level[1::2], strict=False))
             level = _lazy(partial(_merged, merge), pairs) + level[2 * len(pairs) :]
         with self.client.as_current():
-            *steps, last = self.client.compute([*leaves, *level])
+            wanted = [*leaves, *level] if len(items) > 1 else leaves
+            *steps, last = self.client.compute(wanted)
             return self._results(steps, [last], label)[0]
 
     def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:  # noqa: ARG002

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.table import is_dask, is_in_blocks
+from nablasso.data.table import is_dask, is_frame, is_in_blocks
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.persistence import Store, digest
 from nablasso.progress import track
@@ -51,7 +51,14 @@ from nablasso.streaming.blocks import (
     rows_of,
     sorted_labels,
 )
-from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, dask, partitions_of
+from nablasso.streaming.cluster import (
+    TIMEOUT,
+    Cluster,
+    DaskPartition,
+    current_client,
+    dask,
+    partitions_of,
+)
 from nablasso.streaming.codes import CodedColumn
 from nablasso.streaming.files import PART_ROWS, files_fingerprint, open_files
 from nablasso.types import Array
@@ -149,7 +156,10 @@ class Source:
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
         if "labels" not in self.tables:
-            items = [(part,) for part in self.parts]
+            items = [  # what Dask is not given it does not compute
+                (replace(part, X=None) if isinstance(part, DaskPartition) else part,)
+                for part in self.parts
+            ]
             work = partial(self.runner.fold, labels_of, added_labels, items, "Labels")
             made = self.remembered(("labels",), lambda: sorted_labels(work() or Counter()))
             self.tables["labels"] = made["labels"], made["weights"]
@@ -325,6 +335,11 @@ def open_table(
                 f"The table was opened with the target {X.target!r}; got y={y!r}. Give None."
             )
         return X
+    if is_frame(X):
+        raise InvalidParameterError(
+            "X must be files, a Dask collection or an array; got a data frame in memory. Give it "
+            'to fit: fit(frame, "target") takes its words, dates and missing values too.'
+        )
     store = Store(None if checkpoint is None else Path(checkpoint))
     if not is_in_blocks(X):
         arrays = [np.asanyarray(a) for a in (X, y, sample_weight) if a is not None]  # also mapped
@@ -350,7 +365,7 @@ def open_table(
     return Source(
         pieces,
         wanted.names,
-        fingerprint=files_fingerprint(paths, wanted),
+        fingerprint=f"{files_fingerprint(paths, wanted)} {part_rows}",
         target=y,
         origin=str(paths[0]) + (" ..." if len(paths) > 1 else ""),
         runner=_runner(client, timeout, store),
