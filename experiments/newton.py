@@ -38,6 +38,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from experiments import monomials
 from nablasso.penalties import GroupLasso
 from nablasso.problems import DualPoint, SquaredProblem
 from nablasso.solvers import DualSolver, Solution
@@ -74,8 +75,32 @@ def carried(problem: SquaredProblem, s: Array, ratio: float) -> list[Array]:
 def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: int) -> Solution:
     """Minimise to a gap of ``tol`` of the primal at zero; ``n_iter`` counts all products.
 
-    Up to ``max_iter`` products with Newton steps, and as many again without.
+    Up to ``max_iter`` products with Newton steps, and as many again without. Where the kernel has
+    few monomials, factorisations come first (:mod:`experiments.monomials`), counted as products.
     """
+    total, s = 0, start
+    if monomials.applies(problem) and monomials.wanted(problem):
+        direct = monomials.solve(problem, tol)
+        if direct.converged:
+            found = DualSolver(tol, max_iter).solve(problem, direct.s)
+            return replace(found, n_iter=direct.steps + found.n_iter)
+        s = best_start(problem, [direct.s] if start is None else [direct.s, start])
+        total = direct.steps
+    elif monomials.applies(problem):
+        found = _by_products(problem, s, tol, monomials.PATIENCE)
+        if found.status is Status.CONVERGED:
+            return found
+        monomials.want(problem)
+        after = solve(problem, found.point.s, tol, max_iter)
+        return replace(after, n_iter=found.n_iter + after.n_iter)
+    found = _by_products(problem, s, tol, max_iter)
+    return replace(found, n_iter=total + found.n_iter)
+
+
+def _by_products(
+    problem: SquaredProblem, start: Array | None, tol: float, max_iter: int
+) -> Solution:
+    """Conjugate gradients in Newton steps, then the library's solver alone."""
     total, s = 0, start
     steps = MOST_FIRST_ORDER + 1 if _singular(problem) else FIRST_ORDER
     while steps <= MOST_FIRST_ORDER and total < max_iter:
