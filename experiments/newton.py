@@ -72,6 +72,11 @@ def carried(problem: SquaredProblem, s: Array, ratio: float) -> list[Array]:
     return [s * ratio, np.where(active, s * ratio, s)]
 
 
+def direct(problem: SquaredProblem) -> bool:
+    """Whether factorisations come first."""
+    return monomials.applies(problem) and monomials.wanted(problem)
+
+
 def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: int) -> Solution:
     """Minimise to a gap of ``tol`` of the primal at zero; ``n_iter`` counts all products.
 
@@ -79,13 +84,11 @@ def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: in
     few monomials, factorisations come first (:mod:`experiments.monomials`), counted as products.
     """
     total, s = 0, start
-    if monomials.applies(problem) and monomials.wanted(problem):
-        direct = monomials.solve(problem, tol)
-        if direct.converged:
-            found = DualSolver(tol, max_iter).solve(problem, direct.s)
-            return replace(found, n_iter=direct.steps + found.n_iter)
-        s = best_start(problem, [direct.s] if start is None else [direct.s, start])
-        total = direct.steps
+    if direct(problem):
+        s, total, converged = monomials.solve(problem, tol)
+        if converged:
+            found = DualSolver(tol, max_iter).solve(problem, s)
+            return replace(found, n_iter=total + found.n_iter)
     elif monomials.applies(problem):
         found = _by_products(problem, s, tol, monomials.PATIENCE)
         if found.status is Status.CONVERGED:
