@@ -9,16 +9,16 @@ With ``f = phi' w``, weighted rows, ``G_g`` the Gram matrix of the derivatives o
 ``r_g = alpha w_g mu`` and ``c_g = 2 alpha w_g (1 - mu)``, half of the objective is the smallest
 value over the sizes ``eta_g > 0`` of
 
-.. math:: \tfrac12 w'Hw - b'w + \tfrac14 \sum_g \Big( \frac{r_g}{\eta_g} + c_g \Big) w'G_g w
-          + r_g \eta_g, \qquad H = \Phi'\Phi + \lambda I,\; b = \Phi'y ,
+.. math:: \tfrac12 w'Hw - b'w + \tfrac14 \sum_g \Big[ \Big( \frac{r_g}{\eta_g} + c_g \Big)
+          w'G_g w + r_g \eta_g \Big], \qquad H = \Phi'\Phi + \lambda I,\; b = \Phi'y ,
 
 where ``eta_g`` is the norm ``m_g = sqrt(w'G_g w)`` of the derivative. For given sizes ``w`` is one
 Cholesky factorisation. It is left to solve ``eta_g = m_g(eta)`` for d numbers, those of variables
-without a part at a floor that costs a hundredth of the tolerance. As for trust regions (More and
-Sorensen 1983) Newton's method is applied to ``eta_g / m_g - 1``, which is nearly linear; a step
-that does not lower the smallest value, which is convex in the sizes, is shortened, and at last is
-``eta = m``, which always lowers it. The dual variable is ``s_g = -(r_g / m_g + c_g) g_g``, its
-certificate the library's.
+without a part at a floor that costs at most a quarter of the tolerance. As for trust regions
+(More and Sorensen 1983) Newton's method is applied to ``eta_g / m_g - 1``, which is nearly linear;
+a step that does not lower the smallest value, which is convex in the sizes, is shortened, and at
+last is ``eta = m``, which always lowers it. The dual variable is ``s_g = -(r_g / m_g + c_g) g_g``,
+its certificate the library's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nablasso.problems import SquaredProblem
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
 
-MOST = 1500  # monomials
+MOST = 1600  # monomials
 BUSY = 1.2  # monomials over n d, above which a factorisation is not worth it
 PATIENCE = 600  # products that are tried before the first factorisation
 FLOOR = 1.0  # of the tolerance: four times what the floor of all sizes may cost

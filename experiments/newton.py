@@ -21,6 +21,8 @@ follow, and after a few such rounds the library's solver goes on alone.
 inverted in the eigenbasis of ``B``: two products with an n x n matrix. Where ``B`` is singular, as
 with a quadratic kernel and more rows than columns, ``M`` is flat in so many directions that groups
 turn on their spheres by more than a step can follow: the library's solver is faster by itself.
+Polynomial kernels of few monomials have a better way, :mod:`experiments.monomials`: it takes over
+for a whole path once products have been tried in vain.
 
 **Start.** Of solutions at other tau, several guesses; the one of the largest dual is taken. At rest
 a group's ``s_g`` does not change with tau under a heavy ridge, and an active one is proportional
