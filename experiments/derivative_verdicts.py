@@ -254,7 +254,7 @@ def light_nu(rows: Rows) -> str:
         ahead = paired(part, "rmse", [names[1] + LIGHT], [names[0] + LIGHT], "method", "draw")
         net, plain = (np.mean(column(rows, "rmse")) for rows in own)
         printed = [PUBLISHED[problem][name][ROWS.index(n)][0] for name in names]
-        how = "clearly" if clear(ahead) else "not clearly"
+        how = "the elastic net " + ("clearly" if clear(ahead) else "not clearly")
         words.append(
             f"{net:.2f} and {plain:.2f} on {problem} at n = {n} (nu = {share:g} traces, "
             f"{len(ahead)} draws, printed {printed[0]} and {printed[1]}; {how} ahead)"
