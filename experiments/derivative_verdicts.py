@@ -10,6 +10,7 @@ import numpy as np
 from experiments import denovas
 from experiments.judging import (
     DIFFERENT,
+    FEWEST,
     NEARLY_ALL,
     NOT,
     OPEN,
@@ -24,6 +25,7 @@ from experiments.judging import (
     paired,
     resting_on,
 )
+from experiments.nvsd import LIGHT, NU_LIGHT
 from experiments.printed import NARROW, OURS, PUBLISHED, REPEATS, ROWS, Table
 from experiments.rows import Rows, column, distinct, means, medians, repeats, where
 
@@ -238,7 +240,37 @@ def nvsd_protocol(rows: Rows) -> Verdict:
     )
     why += f"NVSD(EN) has the error of NVSD(L) in {sum(x == 0 for x in net)} of {len(net)} draws: "
     why += "under so heavy a nu the squares of small derivatives count for nothing. "
-    return Verdict(kind, why + kernel_of_e3(rows))
+    return Verdict(kind, why + light_nu(rows) + kernel_of_e3(rows))
+
+
+def light_nu(rows: Rows) -> str:
+    """The elastic net and the lasso at the nu that serves the elastic net."""
+    names, words = ("NVSD(EN)", "NVSD(L)"), []
+    for (problem, share), n in product(NU_LIGHT.items(), ROWS):
+        part = where(rows, problem=problem, n=str(n))
+        own = [where(part, method=name + LIGHT) for name in names]
+        if min(map(repeats, own)) < FEWEST:
+            continue
+        ahead = paired(part, "rmse", [names[1] + LIGHT], [names[0] + LIGHT], "method", "draw")
+        net, plain = (np.mean(column(rows, "rmse")) for rows in own)
+        printed = [PUBLISHED[problem][name][ROWS.index(n)][0] for name in names]
+        how = "the elastic net " + ("clearly" if clear(ahead) else "not clearly")
+        words.append(
+            f"{net:.2f} and {plain:.2f} on {problem} at n = {n} (nu = {share:g} traces, "
+            f"{len(ahead)} draws, printed {printed[0]} and {printed[1]}; {how} ahead)"
+        )
+    if not words:
+        return ""
+    start = "With the nu that serves the elastic net (nvsd_nu) NVSD(EN) and NVSD(L) have "
+    return f"{start}mean errors of {', '.join(words)}. "
+
+
+def nvsd_nu(rows: Rows) -> str:
+    """The nu of the smallest validation error."""
+    errors = means(rows, "method", "validation_rmse")
+    best = min(errors, key=errors.__getitem__)
+    words = ", ".join(f"{error:.2f} at {method}" for method, error in errors.items())
+    return f"Smallest mean validation error at {best}: {words}; {repeats(rows)} draws."
 
 
 def kernel_of_e3(rows: Rows) -> str:

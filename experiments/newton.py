@@ -21,6 +21,8 @@ follow, and after a few such rounds the library's solver goes on alone.
 inverted in the eigenbasis of ``B``: two products with an n x n matrix. Where ``B`` is singular, as
 with a quadratic kernel and more rows than columns, ``M`` is flat in so many directions that groups
 turn on their spheres by more than a step can follow: the library's solver is faster by itself.
+Polynomial kernels of few monomials have a better way, :mod:`experiments.monomials`: it takes over
+for a whole path once products have been tried in vain.
 
 **Start.** Of solutions at other tau, several guesses; the one of the largest dual is taken. At rest
 a group's ``s_g`` does not change with tau under a heavy ridge, and an active one is proportional
@@ -38,6 +40,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from experiments import monomials
 from nablasso.penalties import GroupLasso
 from nablasso.problems import DualPoint, SquaredProblem
 from nablasso.solvers import DualSolver, Solution
@@ -71,11 +74,38 @@ def carried(problem: SquaredProblem, s: Array, ratio: float) -> list[Array]:
     return [s * ratio, np.where(active, s * ratio, s)]
 
 
+def direct(problem: SquaredProblem) -> bool:
+    """Whether factorisations come first."""
+    return monomials.applies(problem) and monomials.wanted(problem)
+
+
 def solve(problem: SquaredProblem, start: Array | None, tol: float, max_iter: int) -> Solution:
     """Minimise to a gap of ``tol`` of the primal at zero; ``n_iter`` counts all products.
 
-    Up to ``max_iter`` products with Newton steps, and as many again without.
+    Up to ``max_iter`` products with Newton steps, and as many again without. Where the kernel has
+    few monomials, factorisations come first (:mod:`experiments.monomials`), counted as products.
     """
+    total, s = 0, start
+    if direct(problem):
+        s, total, converged = monomials.solve(problem, tol)
+        if converged:
+            found = DualSolver(tol, max_iter).solve(problem, s)
+            return replace(found, n_iter=total + found.n_iter)
+    elif monomials.applies(problem):
+        found = _by_products(problem, s, tol, monomials.PATIENCE)
+        if found.status is Status.CONVERGED:
+            return found
+        monomials.want(problem)
+        after = solve(problem, found.point.s, tol, max_iter)
+        return replace(after, n_iter=found.n_iter + after.n_iter)
+    found = _by_products(problem, s, tol, max_iter)
+    return replace(found, n_iter=total + found.n_iter)
+
+
+def _by_products(
+    problem: SquaredProblem, start: Array | None, tol: float, max_iter: int
+) -> Solution:
+    """Conjugate gradients in Newton steps, then the library's solver alone."""
     total, s = 0, start
     steps = MOST_FIRST_ORDER + 1 if _singular(problem) else FIRST_ORDER
     while steps <= MOST_FIRST_ORDER and total < max_iter:

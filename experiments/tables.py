@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.stats import wilcoxon
 
-from experiments.nvsd import REFINED
+from experiments.nvsd import LIGHT, REFINED
 from experiments.printed import (
     BASELINES,
     GENES,
@@ -110,14 +110,16 @@ def nvsd_protocol(rows: Rows) -> list[Line]:
     for problem in distinct(rows, "problem"):
         for n in sorted(distinct(where(rows, problem=problem), "n"), key=int):
             part = where(rows, problem=problem, n=n)
-            for method in (*PUBLISHED[problem], *(name + REFINED for name in OURS), DEFAULT):
+            forms = (name + form for form in (LIGHT, REFINED) for name in OURS)
+            for method in (*PUBLISHED[problem], *forms, DEFAULT):
                 own = where(part, method=method)
                 if not own:
                     continue
                 words = f"{mean(own, 'rmse')} ({mean(own, 'tanimoto', 2)})"
                 if method in OURS and beats_all(own, part, "draw"):
                     words += BEATS_ALL
-                printed = printed_pair(problem, method.removesuffix(REFINED), int(n))
+                name = method.removesuffix(REFINED).removesuffix(LIGHT)
+                printed = printed_pair(problem, name, int(n))
                 what = f"{problem}, n = {n}, {method}"
                 found.append(_line(what, printed, cell(words, own), method))
     return found
@@ -157,6 +159,16 @@ def nvsd_tolerance(rows: Rows) -> list[Line]:
         words = f"{mean(part, 'rmse')} ({mean(part, 'tanimoto', 2)}), {mean(part, 'n_selected')}"
         printed = printed_pair(problem, "NVSD(L)", int(n))
         found.append(Line(f"{problem}, n = {n}, {method}", printed, cell(words, part)))
+    return found
+
+
+def nvsd_nu(rows: Rows) -> list[Line]:
+    """Validation error and columns by problem, n and nu."""
+    found = []
+    for problem, n, method in combinations(rows, "problem", "n", "method"):
+        part = where(rows, problem=problem, n=n, method=method)
+        words = f"{mean(part, 'validation_rmse')}, {mean(part, 'n_selected')}"
+        found.append(Line(f"{problem}, n = {n}, {method}", "", cell(words, part)))
     return found
 
 

@@ -275,8 +275,10 @@ def _along(
     def solve(at: float, *near: float) -> None:
         problem = problem_at(at)
         assert isinstance(problem, SquaredProblem)
-        guesses = [guess for tau in near for guess in carried(problem, duals[tau], at / tau)]
-        start = best_start(problem, guesses + path.nearest(problem))
+        start = None
+        if not newton.direct(problem):  # which goes on from its own
+            guesses = [guess for tau in near for guess in carried(problem, duals[tau], at / tau)]
+            start = best_start(problem, guesses + path.nearest(problem))
         supports[at], solution = solved(problem, start, path.solves)
         duals[at] = solution.point.s
         path.keep(problem, solution)

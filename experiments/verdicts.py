@@ -308,6 +308,7 @@ JUDGES: dict[str, Judge] = {
     "nvsd_real_groups": derivatives.nvsd_real(TABLE_4),
     "nvsd_twins": derivatives.nvsd_twins,
     "nvsd_algorithms": derivatives.nvsd_algorithms,
+    "nvsd_nu": own_question(derivatives.nvsd_nu),
     "nvsd_tolerance": own_question(derivatives.nvsd_tolerance),
     "hkl_figure_8": hkl_figure_8,
     "hkl_figure_8_n256": hkl_figure_8,

@@ -9,8 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import EXPERIMENTS, denovas, derivative_verdicts, judging, verdicts
-from experiments.pages import PAPERS, convergence_of, draws_of, kind_of, pages, write_pages
+from experiments import EXPERIMENTS, denovas, derivative_verdicts, judging, nvsd, verdicts
+from experiments.pages import (
+    PAPERS,
+    convergence_of,
+    draws_of,
+    kind_of,
+    pages,
+    stored,
+    write_pages,
+)
 from nablasso.errors import InvalidDataError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -173,3 +181,23 @@ def test_what_was_not_run_leaves_a_verdict_open():
     assert verdicts.hkl_figure_8(rows).kind == judging.REPRODUCED
     short = [row for row in rows if row["p"] != "128" or row["method"] != "HKL hermite"]
     assert verdicts.hkl_figure_8(short).kind == judging.OPEN
+
+
+def test_the_light_nu_is_the_one_of_the_smallest_validation_error():
+    rows = stored("nvsd_nu", RESULTS)
+    assert {row["draw"] for row in rows} == {"7001", "7002", "7003"}
+    assert f"error at nu {nvsd.NU_LIGHT['E2']:g}:" in derivative_verdicts.nvsd_nu(rows)
+
+
+def test_the_elastic_net_at_its_own_nu_is_told_where_it_was_run():
+    def rows(method, error, draws=3):
+        return [
+            {"problem": "E2", "n": "30", "draw": str(draw), "method": method, "rmse": str(error)}
+            for draw in range(draws)
+        ]
+
+    net = "NVSD(EN)" + nvsd.LIGHT
+    words = derivative_verdicts.light_nu([*rows(net, 5), *rows("NVSD(L)" + nvsd.LIGHT, 6)])
+    assert "5.00 and 6.00 on E2 at n = 30" in words
+    assert "3 draws, printed 17.53 and 21.24" in words
+    assert derivative_verdicts.light_nu(rows(net, 5)) == ""
