@@ -135,9 +135,11 @@ def _of_frame(
             f"The data frame has no column {quoted(missing)}; its columns are {quoted(names)}."
         )
     chosen = [name for name in names if name not in (*special, *ignore)]
-    lists = [X[which].to_delayed() for which in (chosen, *special)]
-    pieces = enumerate(zip(*lists, strict=True))
-    return [DaskPartition(number, *own) for number, own in pieces], tuple(chosen)
+    frames = X[[*chosen, *special]].to_delayed()  # apart they may be cut in other places
+    return [
+        DaskPartition(number, frame[chosen], *(frame[name] for name in special))
+        for number, frame in enumerate(frames)
+    ], tuple(chosen)
 
 
 # --- the runner ---
