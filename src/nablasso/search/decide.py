@@ -98,7 +98,10 @@ def compared(best: Decision) -> Decision:
 
 
 def assumed(best: Decision) -> Decision:
-    """Searched again under what residuals make suspect, as long as the total falls."""
+    """Searched again under what residuals make suspect, as long as the total falls.
+
+    Serial noise must gain so much a row: an order of rows need not be time.
+    """
     first, failed = best, set[str]()
     for _ in range(SUSPECTED):
         found = suspicions(best.rows, best.few, best.model, failed)

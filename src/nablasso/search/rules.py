@@ -40,9 +40,9 @@ class Rules:
         Correlation from which on a column is a copy, and the nats that an exact copy may cost to
         join, for rows do not tell copies apart; in between the nearer may cost more (where
         neighbours correlate .9, 150 rows, 4 draws: 7 spurious columns instead of 10). At 30 rows of
-        E1 to E3 (30 draws) .57 of the supports are exact, .39 with copies
-        from 0.95 on; relatives from 0.7 on that gain a nat bring 1.8 spurious columns a fit
-        instead of 0.8 where neighbours correlate 0.9 (200 rows, 5 draws).
+        E1 to E3 (30 draws) .57 of the supports are exact, .39 with copies from 0.95 on; relatives
+        from 0.7 on that gain a nat bring 1.8 spurious columns a fit instead of 0.8 where neighbours
+        correlate 0.9 (200 rows, 5 draws).
     relative : float
         Correlation from which on a column is tried in the place of one that a term has: what came
         first is not always what explains most.
