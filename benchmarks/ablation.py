@@ -24,7 +24,7 @@ from benchmarks.run import RESULTS
 from benchmarks.store import RowStore
 from benchmarks.suites import SUITES
 from nablasso import NablassoClassifier, NablassoRegressor
-from nablasso.search.rules import Rules
+from nablasso.rules import Rules
 
 KEY = ("variant", "suite", "problem", "n", "seed")
 FIGURES = ("exact", "spurious", "missed", "cpu_seconds")

@@ -15,6 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # A module imports only from layers at or before its own.
 LAYERS = (
     "types",
+    "rules",
     "errors",
     "progress",
     "persistence",

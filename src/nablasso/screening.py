@@ -53,8 +53,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from nablasso.progress import track
-from nablasso.search.families import ADDITIVE, GAUSSIAN, SMOOTH_PAIRS
-from nablasso.search.few import FewRows
+from nablasso.regression.models import ADDITIVE, GAUSSIAN, SMOOTH_PAIRS, FewRows
 from nablasso.types import Array, Index, Mask
 
 Single = NDArray[np.float32]

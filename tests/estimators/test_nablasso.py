@@ -17,8 +17,8 @@ from nablasso.data.table import prepare
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators import automatic, outcome
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.search.families import FAMILIES
-from nablasso.search.rules import Rules
+from nablasso.regression.models import FAMILIES
+from nablasso.rules import Rules
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
 N, D = 50, 6

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.errors import InvalidDataError
 from nablasso.estimators import automatic
+from nablasso.rules import Rules
 from nablasso.search import decide
-from nablasso.search.rules import Rules
 
 
 def table(n, d, seed=0):

@@ -5,7 +5,7 @@ import pytest
 
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor, spaces
 from nablasso.errors import DataTooLargeError
-from nablasso.search.rules import Rules
+from nablasso.rules import Rules
 from nablasso.solvers import DualSolver
 
 N, D = 120, 300

@@ -6,7 +6,7 @@ import pytest
 from nablasso.estimators.outcome import Setting, certify_selection, largest_alpha
 from nablasso.losses import Logistic, Squared
 from nablasso.penalties import GroupLasso, Partition
-from nablasso.search.families import GAUSSIAN
+from nablasso.regression.models import GAUSSIAN
 from nablasso.solvers import DualSolver, Solution, Status
 from tests.search.rows import draw
 

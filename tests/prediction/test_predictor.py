@@ -7,8 +7,8 @@ import pytest
 
 from nablasso import NablassoRegressor
 from nablasso.prediction.predictor import ROOM, Predictor, predictor_of, stacked, with_faint
+from nablasso.regression.models import LINEAR, QUADRATIC, ROUGH
 from nablasso.regression.noise import Assumption, Warp
-from nablasso.search.families import LINEAR, QUADRATIC, ROUGH
 from nablasso.search.few import Decision
 from nablasso.spaces import Function
 from tests.search.rows import draw, few_rows

@@ -15,11 +15,11 @@ from nablasso.prediction.together import (
     predictor_of_all,
 )
 from nablasso.regression.evidence import FLOOR
+from nablasso.regression.models import FAMILIES, GAUSSIAN, LINEAR
 from nablasso.regression.noise import Unwarped, Warp
-from nablasso.search.families import FAMILIES, GAUSSIAN, LINEAR
+from nablasso.rules import Rules
 from nablasso.search.few import Decision
 from nablasso.search.grown import grow
-from nablasso.search.rules import Rules
 from nablasso.spaces import Function
 from nablasso.streaming.sources import Arrays
 from tests.search.rows import few_rows

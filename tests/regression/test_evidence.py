@@ -20,7 +20,7 @@ from nablasso.kernels import (
     RationalQuadratic,
 )
 from nablasso.regression.evidence import FAILED, Covariance, Evidence, without_columns
-from nablasso.search.families import FAMILIES
+from nablasso.regression.models import FAMILIES
 from tests.regression.dense_process import (
     best_log_evidence,
     gram,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nablasso.search.few import FewRows
-from nablasso.search.rules import Rules
+from nablasso.regression.models import FewRows
+from nablasso.rules import Rules
 
 
 def few_rows(
@@ -33,3 +33,13 @@ def draw(n=60, d=5, *, seed=0, noise=0.1, **options):
     X = rng.normal(size=(n, d))
     y = X[:, 0] * X[:, 1] + X[:, 2] + noise * rng.normal(size=n)
     return few_rows(X, y, **options)
+
+
+def gram_of(rows, model):
+    """The covariance over its unit, by the family's kernel of columns."""
+    columns = np.flatnonzero(np.isin(rows.labels, model.groups))
+    variance = dict(zip(model.groups.tolist(), model.variances, strict=True))
+    v = np.array([variance[g] for g in rows.labels[columns]])
+    X = rows.X[:, columns]
+    kernel, scales = model.family.fitted(X, rows.weights, v)
+    return kernel(X * scales, X * scales), (kernel, columns, scales)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nablasso.regression.models import LINEAR, QUADRATIC
 from nablasso.regression.noise import PLAIN, Assumption, Warp
 from nablasso.search.assumptions import judged, suspicions
 from nablasso.search.decide import assumed, decide, proposed, started
-from nablasso.search.families import LINEAR, QUADRATIC
 from tests.search.rows import few_rows
 
 N, D = 120, 4

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from nablasso.estimators.outcome import settled
+from nablasso.regression.models import GAUSSIAN, LINEAR, QUADRATIC
 from nablasso.regression.noise import Assumption
+from nablasso.rules import Rules
 from nablasso.search import decide as decide_module
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import decide, misled, search
-from nablasso.search.families import GAUSSIAN, LINEAR, QUADRATIC
 from nablasso.search.few import Decision
-from nablasso.search.rules import Rules
 from tests.search.rows import draw, few_rows
 
 FEW = (LINEAR, QUADRATIC, GAUSSIAN)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nablasso.errors import InvalidDataError
+from nablasso.rules import Rules
 from nablasso.search import growth
 from nablasso.search.grown import grow
-from nablasso.search.rules import Rules
 from nablasso.streaming.sources import Arrays
 
 

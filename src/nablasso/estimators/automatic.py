@@ -56,12 +56,12 @@ from nablasso.losses import Squared
 from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
 from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.regression.laplace import left_out_odds
+from nablasso.regression.models import FAMILIES, Family, FewRows
+from nablasso.rules import Rules
 from nablasso.screening import narrowed
 from nablasso.search.decide import decide
-from nablasso.search.families import FAMILIES, Family
-from nablasso.search.few import Decision, FewRows
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown, grow
-from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
@@ -200,8 +200,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     )
     rules: Rules | None = parameter(
         None,
-        "The numbers that decide, see :class:`nablasso.search.rules.Rules`.",
-        Check(lambda v: isinstance(v, Rules), "a nablasso.search.rules.Rules"),
+        "The numbers that decide, see :class:`nablasso.rules.Rules`.",
+        Check(lambda v: isinstance(v, Rules), "a nablasso.rules.Rules"),
     )
     random_state: Any = parameter(
         None,

@@ -42,7 +42,7 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import as_floats, check_count
 from nablasso.paths import alpha_grid
 from nablasso.progress import run_jobs
-from nablasso.search.few import FewRows
+from nablasso.regression.models import FewRows
 from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]

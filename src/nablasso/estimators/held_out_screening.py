@@ -11,8 +11,8 @@ from nablasso.estimators.base import Data, Grouped, Selects, Target, read_classe
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import at_least, feature_names, groups_of, spread
 from nablasso.losses import Logistic, Squared
+from nablasso.regression.models import FewRows
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
-from nablasso.search.few import FewRows
 
 SHOWN = 10  # names listed in the summary
 

@@ -59,13 +59,13 @@ from nablasso.reading.doubts import (
 )
 from nablasso.reading.shares import level_slope
 from nablasso.regression.evidence import restricted_inverse
+from nablasso.regression.models import GAUSSIAN, FewRows
 from nablasso.regression.noise import Warp
 from nablasso.regression.ridge import paired, saving
 from nablasso.search.check import to_the_end
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
-from nablasso.search.families import GAUSSIAN
-from nablasso.search.few import Decision, FewRows
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
 from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
 from nablasso.spaces import Function, RepresenterSpace

@@ -32,10 +32,10 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import nnls
 
+from nablasso.regression.models import BENT_PAIRS, FEWER_STEPS, NO_GROUPS, ROUGH, FewRows, Model
 from nablasso.regression.noise import PLAIN, Unwarped, Warp
 from nablasso.regression.spread import Spread
-from nablasso.search.families import BENT_PAIRS, ROUGH
-from nablasso.search.few import FEWER_STEPS, NO_GROUPS, Decision, FewRows, Model
+from nablasso.search.few import Decision
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 

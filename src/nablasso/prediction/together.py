@@ -34,14 +34,14 @@ from nablasso.prediction.predictor import (
     with_faint,
     without_assumptions,
 )
+from nablasso.regression.models import NO_GROUPS, ROUGH, FewRows, Model
 from nablasso.regression.noise import Unwarped, Warp
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
+from nablasso.rules import Rules
 from nablasso.search.check import check
-from nablasso.search.families import ROUGH
-from nablasso.search.few import NO_GROUPS, Decision, FewRows, Model
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.search.rules import Rules
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nablasso.regression.models import ADDITIVE, LINEAR, FewRows, Model
 from nablasso.regression.noise import (
     CORRELATIONS,
     DEGREES,
@@ -18,8 +19,7 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.search.families import ADDITIVE, LINEAR
-from nablasso.search.few import FewRows, Model
+from nablasso.search.few import backward, proposals
 from nablasso.types import Array, Index
 
 FIRST_SERIAL = (0.9, 1.0)
@@ -132,8 +132,8 @@ def level_of(
     squares = residuals**2
     logs = np.log(squares + 1e-3 * float(np.median(squares)) + 1e-300)
     rows = FewRows(columns, logs[:, None], weights, labels, families=(LINEAR, ADDITIVE))
-    proposed = min(rows.proposals(), key=lambda proposal: proposal[0], default=None)
+    proposed = min(proposals(rows), key=lambda proposal: proposal[0], default=None)
     if proposed is None:
         return None
-    found = rows.backward(rows.tune(*proposed[1:]))
+    found = backward(rows, rows.tune(*proposed[1:]))
     return (rows, found) if len(found.groups) else None

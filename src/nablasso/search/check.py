@@ -11,8 +11,9 @@ from functools import cache, partial
 import numpy as np
 
 from nablasso.data.table import absolute_correlations
+from nablasso.regression.models import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.regression.ridge import paired
-from nablasso.search.few import FEWER_STEPS, NO_GROUPS, FewRows, Model
+from nablasso.search.few import free, hopeless, without
 from nablasso.types import Array, Index
 
 COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
@@ -36,11 +37,11 @@ def check(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> tuple[Model
     clear: dict[int, float] = {}
     looks: dict[int, Model] = {}  # without each group, since the last one left
     first, left_out, odds = model, cache(partial(_left_out, few)), cache(partial(_odds_price, few))
-    while (free := few.free(model, trusted)).size:
-        g = min(free, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
+    while (there := free(few, model, trusted)).size:
+        g = min(there, key=lambda g: (clear.get(int(model.groups[g]), -np.inf), g))
         name = int(model.groups[g])
         if name in looks and clear[name] >= few.rules.clearly:
-            return model, {int(m): clear[int(m)] for m in model.groups[free]}
+            return model, {int(m): clear[int(m)] for m in model.groups[there]}
         if name in looks:
             model, looks = looks[name], {}
             continue
@@ -59,7 +60,7 @@ def _without(
     """The model without a group; standard errors by which left-out rows are worse than at first."""
     if not few.classes and few.folds is None:
         part = few.evidence(model.family).part(model.groups)
-        if few.without(part, model, position) - model.value > 2 * few.hopeless:
+        if without(part, model, position) - model.value > 2 * hopeless(few):
             return model, np.inf
     groups, x = model.without(position)
     trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)

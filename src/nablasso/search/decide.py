@@ -25,11 +25,12 @@ from dataclasses import replace
 import numpy as np
 
 from nablasso.progress import track
+from nablasso.regression.models import FewRows
 from nablasso.regression.ridge import paired
 from nablasso.regression.terms import Posterior
 from nablasso.search.assumptions import suspicions
 from nablasso.search.check import check, to_the_end, with_copies
-from nablasso.search.few import Decision, FewRows
+from nablasso.search.few import Decision, backward, forward, hopeless, proposals
 from nablasso.search.growth import Growth
 
 ROUNDS, SUSPECTED = 24, 5  # of terms, of assumptions at most; most are silent after four to six
@@ -76,10 +77,10 @@ def started(rows: FewRows, n: int) -> Decision:
 def proposed(best: Decision) -> Decision:
     """The best proposals, tuned and pruned; the best of these grown."""
     few = best.few
-    first = sorted(few.proposals(), key=lambda made: made[0])[: few.rules.followed]
-    hopeful = [made for made in first if made[0] < first[0][0] + few.hopeless]
-    tried = [best.model, *(few.backward(few.tune(*made[1:])) for made in hopeful)]
-    model = few.forward(min(tried, key=lambda model: model.price))
+    first = sorted(proposals(few), key=lambda made: made[0])[: few.rules.followed]
+    hopeful = [made for made in first if made[0] < first[0][0] + hopeless(few)]
+    tried = [best.model, *(backward(few, few.tune(*made[1:])) for made in hopeful)]
+    model = forward(few, min(tried, key=lambda model: model.price))
     return replace(best, model=model, tried=(*tried, model))
 
 
@@ -90,10 +91,10 @@ def compared(best: Decision) -> Decision:
     few, model = best.few, best.model
     same = {other.family.name: other for other in best.tried if other.same_groups(model)}
     first = [few.tune(f, model.groups, steps=GLIMPSE) for f in few.families if f.name not in same]
-    hopeless = min([model.price, *(one.price for one in first)]) + few.hopeless
-    new = [few.retune(m, steps=MORE_STEPS) if m.price < hopeless else m for m in first]
+    least = min([model.price, *(one.price for one in first)]) + hopeless(few)
+    new = [few.retune(m, steps=MORE_STEPS) if m.price < least else m for m in first]
     other = min([model, *same.values(), *new], key=lambda m: m.price)
-    model = model if other is model else few.forward(few.backward(other))
+    model = model if other is model else forward(few, backward(few, other))
     return replace(best, model=model, tried=(*best.tried, *new))
 
 
@@ -141,7 +142,7 @@ def finished(best: Decision) -> Decision:
     """Tuned, pruned and grown on all rows, where columns that join must pass the check too."""
     few, model = best.rows, best.model
     if len(few.X) > len(best.few.X) and len(model.groups):
-        more = few.forward(few.backward(few.retune(model, steps=MORE_STEPS)), tries=1)
+        more = forward(few, backward(few, few.retune(model, steps=MORE_STEPS)), tries=1)
         model, joined = check(few, more, trusted=model.groups)
         best = replace(best, clear=best.clear | joined)
     return replace(best, few=few, model=to_the_end(few, with_copies(few, model)))

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from nablasso.regression.terms import Posterior
+from nablasso.rules import Rules
 from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
-from nablasso.search.rules import Rules
 from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (

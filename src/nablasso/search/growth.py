@@ -38,7 +38,7 @@ from nablasso.regression.terms import (
     triple_rows,
     triples_by_gain,
 )
-from nablasso.search.rules import Rules
+from nablasso.rules import Rules
 from nablasso.streaming.passes import Design, State, Term, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Judgement, Sums, judged, serial_filter
 from nablasso.streaming.sample import CodedTable

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.ablation import AS_IT_IS, COLUMNS, KEY, measured, page, questions
 from benchmarks.problem import Draw, Problem
 from benchmarks.store import RowStore
-from nablasso.search.rules import Rules
+from nablasso.rules import Rules
 
 
 def linear(n, seed, relevant=(0,)):

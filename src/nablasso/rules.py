@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Rules:
     """What a search goes by.
 
-    Everything else is compared by one number, the price in nats (:mod:`nablasso.search.few`,
+    Everything else is compared by one number, the price in nats (:mod:`nablasso.regression.models`,
     :mod:`nablasso.regression.terms`). Each number says why, and the draws that it was set on or
     that show what it buys (``benchmarks/results/ablation.md`` has them all).
 
