@@ -122,3 +122,10 @@ def test_the_alternating_scheme_is_slow_and_goes_on_where_newton_stalls():
     assert stalled.converged
     assert problem.primal(stalled.point) <= exact + 1e-3
     assert solve(problem, EQUAL, 0.0, halvings=0).stalled
+
+
+def test_a_factor_that_rounding_ends_gives_no_numbers():
+    problem = make(Squared())
+    k = problem.Phi.shape[1]
+    problem.__dict__["_moments"] = -1e9 * np.eye(k), np.ones(k)  # what rounding may leave
+    assert np.isnan(problem.evaluate(EQUAL).value)  # no step is taken there

@@ -208,11 +208,12 @@ class HullProblem:
         return t, self.alpha * matrix
 
     def _factor(self, zeta: Array, C: Array) -> Array:
-        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``."""
+        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``; no numbers where rounding ends it."""
         root = np.sqrt(zeta)
         A = root[:, None] * C * root
         A[np.diag_indices_from(A)] += self.alpha / 2
-        return np.asarray(dpotrf(A, lower=1, overwrite_a=1)[0])
+        L, failed = dpotrf(A, lower=1, overwrite_a=1)
+        return np.full_like(A, np.nan) if failed else np.asarray(L)
 
     def primal(self, point: HullPoint) -> float:
         """Objective of the point's function, with the norm itself."""
