@@ -208,7 +208,7 @@ class HullProblem:
         return t, self.alpha * matrix
 
     def _factor(self, zeta: Array, C: Array) -> Array:
-        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``; no numbers where rounding ends it."""
+        """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``; NaN where rounding ends it."""
         root = np.sqrt(zeta)
         A = root[:, None] * C * root
         A[np.diag_indices_from(A)] += self.alpha / 2
