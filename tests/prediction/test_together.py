@@ -15,7 +15,7 @@ from nablasso.prediction.together import (
     predictor_of_all,
 )
 from nablasso.regression.evidence import FLOOR
-from nablasso.regression.models import FAMILIES, GAUSSIAN, LINEAR
+from nablasso.regression.models import FAMILIES, GAUSSIAN, LINEAR, ROUGH
 from nablasso.regression.noise import Unwarped, Warp
 from nablasso.rules import Rules
 from nablasso.search.few import Decision
@@ -71,6 +71,21 @@ def test_without_terms_it_is_ridge_regression_on_landmarks():
     solution = np.linalg.lstsq(left, right, rcond=None)[0]
     fitted = mean + features @ solution[:-1] + solution[-1]
     np.testing.assert_allclose(made.values(rows.Z), fitted, atol=1e-5)
+
+
+def test_the_nearest_kernel_has_twice_the_landmarks_where_it_is_nearer_than_terms():
+    """A thousand of 2400 rows are too few centres for waves this short; a line needs none."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(2400, 2))
+    waves, line = np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]), X[:, 0] + 0.1 * rng.normal(size=2400)
+    for y, terms, richer in ((waves, None, True), (line, grow(Arrays(X, line)), False)):
+        rows = AllRows(X, y, np.ones(2400), np.arange(2), np.zeros(2), np.ones(2), 600, 300)
+        few = replace(few_rows(X[:600], y[:600], standardise=False), families=(ROUGH,))
+        decision = Decision(few, few, few.tune(ROUGH, np.array([0, 1])))
+        made, _ = predictor_of_all(decision, np.arange(2), terms, rows)
+        spaces = [getattr(getattr(part, "function", part), "space", None) for part in made.parts]
+        centres = max((len(s.X) for s in spaces if s is not None), default=0)
+        assert (centres == 2000) is richer
 
 
 @pytest.mark.parametrize("seed", [1, 2])
