@@ -22,13 +22,9 @@ from nablasso.regression.models import (
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.few import backward, proposals
 from tests.regression.dense_process import best_log_evidence, noise_matrix
-from tests.search.rows import draw, few_rows, gram_of
+from tests.search.rows import draw, few_rows, gram_of, index
 
 N, D = 60, 5
-
-
-def index(*groups):
-    return np.array(groups, dtype=np.intp)
 
 
 @pytest.mark.parametrize("family", [QUADRATIC, ADDITIVE, GAUSSIAN], ids=lambda f: f.name)

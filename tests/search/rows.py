@@ -43,3 +43,8 @@ def gram_of(rows, model):
     X = rows.X[:, columns]
     kernel, scales = model.family.fitted(X, rows.weights, v)
     return kernel(X * scales, X * scales), (kernel, columns, scales)
+
+
+def index(*groups):
+    """Numbers of groups."""
+    return np.array(groups, dtype=np.intp)

@@ -6,26 +6,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from nablasso.regression.models import (
-    FAMILIES,
-    GAUSSIAN,
-    LINEAR,
-    QUADRATIC,
-    FewRows,
-)
+from nablasso.regression.models import FAMILIES, GAUSSIAN, LINEAR, QUADRATIC, FewRows
 from nablasso.regression.ridge import paired
 from nablasso.rules import Rules
 from nablasso.search.check import _left_out, _without, check, with_copies
 from nablasso.search.check import worth as worth_of
 from nablasso.search.few import backward, forward, proposals
 from tests.regression.dense_process import left_out
-from tests.search.rows import draw, few_rows, gram_of
+from tests.search.rows import draw, few_rows, gram_of, index
 
 N, D = 60, 5
-
-
-def index(*groups):
-    return np.array(groups, dtype=np.intp)
 
 
 def test_proposals_are_the_cut_of_least_price():
