@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nablasso.penalties import ElasticNet, GroupLasso
+from nablasso.penalties import ElasticNet, GroupLasso, Penalty
 from nablasso.problems import SquaredProblem
 from nablasso.solvers import Admm
-from nablasso.solvers.papers import AdmmState, LinearStep
+from nablasso.solvers.papers import LinearStep
 from nablasso.types import Array
 
 CHOLESKY = 6000  # unknowns up to which S1 is solved by a factorisation
@@ -45,7 +45,7 @@ class PaperAdmm(Admm):
         self.descent_steps = descent_steps
         self.quadratic_in_linear_step = quadratic_in_linear_step
 
-    def first(self, problem: SquaredProblem, start: Array | None) -> AdmmState:
+    def splitting(self, problem: SquaredProblem) -> tuple[Penalty, LinearStep]:
         """The quadratic where it is asked for, and the step."""
         penalty, quadratic = problem.penalty, np.zeros(problem.space.n_features)
         if self.quadratic_in_linear_step and isinstance(penalty, ElasticNet):
@@ -54,13 +54,13 @@ class PaperAdmm(Admm):
             penalty = GroupLasso(penalty.partition, share * weights)
         unknowns = problem.space.n_samples + problem.space.points.size
         if self.descent_steps is None and not quadratic.any() and unknowns <= CHOLESKY:
-            return super().first(problem, start)
+            return super().splitting(problem)
         step: LinearStep = (
             ConjugateGradientStep(problem, quadratic)
             if self.descent_steps is None
             else DescentStep(problem, quadratic, self.descent_steps)
         )
-        return AdmmState.first(problem, penalty, step, start)
+        return penalty, step
 
 
 class IterativeStep(LinearStep):

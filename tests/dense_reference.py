@@ -432,3 +432,17 @@ def library_problem(problem: DenseProblem):
         return SmoothProblem(**shared)
     inverse = Ridge(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
     return SquaredProblem(**shared, P=inverse.matrix(problem.ridge))
+
+
+def iterates(solver, problem, start=None):
+    """A solver's solution and the functions of all its steps."""
+    from nablasso.solvers.base import Solution, follow
+
+    seen = []
+
+    def watched():
+        for step in solver.steps(problem, start):
+            seen.append(step.coef if isinstance(step, Solution) else step)
+            yield step
+
+    return follow(watched(), solver.tol * problem.reference, solver.max_iter), seen

@@ -72,7 +72,7 @@ def test_an_interrupt_goes_up(monkeypatch):
     rows = draw()
     setting = setting_of(rows, rows.tune(GAUSSIAN, np.array([0, 1, 2])))
 
-    def impatient(self, problem, start=None, callback=None):
+    def impatient(self, problem, start=None):
         point = problem.dual_point(np.zeros((60, 3)))
         return Solution(1.0, 0.0, 1, Status.INTERRUPTED, problem.unpack(point), point)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
@@ -16,7 +16,6 @@ from nablasso.types import Array, Mask
 
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 
-Callback = Callable[[int, Coefficients], None]
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
@@ -47,17 +46,19 @@ class Certified:
 Found = TypeVar("Found", bound=Certified)
 
 
-def follow(steps: Iterable[Found | None], target: float, max_iter: int) -> Found:
+def follow(steps: Iterable[Found | Coefficients], target: float, max_iter: float) -> Found:
     """The last solution that a method's ``steps`` gave, until its gap is at most ``target``.
 
-    A method gives None for steps whose gap was not looked at, and ends when it stalls.
+    A step whose gap was not looked at is a function alone; a method ends when it stalls.
     """
     found, status = None, Status.STALLED
     try:
         for step in steps:
-            found = step or found
-            if step is not None and (step.gap <= target or step.n_iter >= max_iter):
-                status = Status.CONVERGED if step.gap <= target else Status.MAX_ITER
+            if isinstance(step, Coefficients):
+                continue
+            found = step
+            if found.gap <= target or found.n_iter >= max_iter:
+                status = Status.CONVERGED if found.gap <= target else Status.MAX_ITER
                 break
     except KeyboardInterrupt:
         if found is None:
@@ -86,13 +87,12 @@ class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     max_iter: int
 
     @abstractmethod
-    def solve(
-        self, problem: AnyProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``.
+    def steps(self, problem: AnyProblem, start: Array | None) -> Iterator[Solution | Coefficients]:
+        """What is found in each iteration, beginning with the start; see :func:`follow`."""
 
-        ``callback(iteration, coefficients)`` is called on the way.
-        """
+    def solve(self, problem: AnyProblem, start: Array | None = None) -> Solution:
+        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``."""
+        return follow(self.steps(problem, start), self.tol * problem.reference, self.max_iter)
 
     def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002
         """A solution closer to the optimum than ``tol`` asks for, where that is cheap."""

@@ -43,9 +43,7 @@ et al. (2010), section 3.4.1.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -54,7 +52,7 @@ from scipy.linalg import cho_factor, cho_solve
 from nablasso.errors import InvalidParameterError
 from nablasso.penalties import Penalty
 from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
-from nablasso.solvers.base import Callback, Solution, Solver, certify, follow
+from nablasso.solvers.base import Solution, Solver, certify
 from nablasso.types import Array, Mask
 
 OUTER_TOL = 1e-2  # of the outer rule, at first
@@ -83,26 +81,13 @@ class PaperSolver(Solver[SquaredProblem]):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Follow the method; ``start`` (a dual variable) gives the first function or multiplier."""
-        steps = self.steps(problem, start, callback)
-        return follow(steps, self.tol * problem.reference, self.max_iter)
-
-    @abstractmethod
-    def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
-        """What the method finds in each iteration, beginning with the start."""
-
 
 class Denovas(PaperSolver):
     """The two nested loops of Algorithm 1; the rule: ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``."""
 
     def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
+        self, problem: SquaredProblem, start: Array | None
+    ) -> Iterator[Solution | Coefficients]:
         """The outer loop."""
         maps, outer_tol, small = _Maps(problem), OUTER_TOL, False
         f = before = maps.function(start)
@@ -111,7 +96,7 @@ class Denovas(PaperSolver):
         momentum = 1.0
         coef = maps.unpack(f)
         for t in count(1):
-            yield certify(problem, coef, t - 1) if small or t > self.max_iter else None
+            yield certify(problem, coef, t - 1) if small or t > self.max_iter else coef
             outer_tol /= 2 if small else 1
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             weight, momentum = (momentum - 1) / following, following
@@ -122,8 +107,6 @@ class Denovas(PaperSolver):
             v = self._inner(maps, w, v, t)
             f, before = w - np.concatenate([np.zeros(n), v.ravel()]), f
             coef = maps.unpack(f)
-            if callback is not None:
-                callback(t, coef)
             small = maps.norm(f - before) <= outer_tol * maps.norm(f)
 
     def _inner(self, maps: _Maps, w: Array, v: Array, t: int) -> Array:
@@ -251,75 +234,45 @@ class Admm(PaperSolver):
     """Alternating directions with closed-form steps; the rule is that residuals are small."""
 
     def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
-        """S1, S2 and S3."""
-        state, residual_tol, small = self.first(problem, start), RESIDUAL_TOL, False
-        coef = problem.with_intercept(*state.w)
+        self, problem: SquaredProblem, start: Array | None
+    ) -> Iterator[Solution | Coefficients]:
+        """S1, S2 and S3, from the multiplier of a dual variable ``start``."""
+        (penalty, step), zero = self.splitting(problem), np.zeros(problem.space.points.shape)
+        g = problem.dual_point(zero if start is None else start).g
+        kappa = max(problem.alpha, 1e-12)
+        kappa /= max(float(penalty.partition.norms(g).mean()), 1e-12)
+        lam = zero if start is None else -start / kappa
+        phi = penalty.prox(g + lam, problem.alpha / kappa)
+        coef, tol, small = (
+            problem.with_intercept(np.zeros_like(problem.y), zero),
+            RESIDUAL_TOL,
+            False,
+        )
         for n_iter in count():
             looked = small or n_iter == self.max_iter or (n_iter and n_iter % LOOK_EVERY == 0)
-            yield certify(problem, coef, n_iter) if looked else None
-            residual_tol /= 2 if small else 1
-            primal_residual, dual_residual, scale = state.iterate()
-            coef = problem.with_intercept(*state.w)
-            if callback is not None:
-                callback(n_iter + 1, coef)
-            small = max(primal_residual, dual_residual) <= residual_tol * scale
-            if n_iter < ADAPT_STEPS:
-                state.adapt(primal_residual, dual_residual)
+            yield certify(problem, coef, n_iter) if looked else coef
+            tol /= 2 if small else 1
+            w, Zw = step.solve(phi - lam, kappa)
+            shifted, before = Zw + lam, phi
+            phi = penalty.prox(shifted, problem.alpha / kappa)
+            lam = shifted - phi
+            coef = problem.with_intercept(*w)
+            away, moved, size, multiplier = map(np.linalg.norm, (Zw - phi, phi - before, Zw, lam))
+            small = max(away, moved) <= tol * max(size, multiplier)
+            if n_iter < ADAPT_STEPS:  # one residual may be ten times the other
+                factor = 2.0 if away > 10 * moved else 0.5 if moved > 10 * away else 1.0
+                kappa *= factor
+                lam = lam / factor
 
-    def first(self, problem: SquaredProblem, start: Array | None) -> AdmmState:
-        """Where to begin, and who solves S1."""
+    def splitting(self, problem: SquaredProblem) -> tuple[Penalty, LinearStep]:
+        """The penalty of S2, and who solves S1."""
         unknowns = problem.space.n_samples + problem.space.points.size
         if unknowns > MAX_DENSE:
             raise InvalidParameterError(
                 f"ADMM factors a matrix of order n (d + 1), at most {MAX_DENSE}; here it is "
                 f'{unknowns}. Use solver="dual".'
             )
-        return AdmmState.first(problem, problem.penalty, LinearStep(problem), start)
-
-
-@dataclass
-class AdmmState:
-    """The iterates; ``penalty`` is that of S2."""
-
-    problem: SquaredProblem
-    penalty: Penalty
-    step: LinearStep
-    kappa: float
-    phi: Array
-    lam: Array
-    w: tuple[Array, Array]
-
-    @classmethod
-    def first(
-        cls, problem: SquaredProblem, penalty: Penalty, step: LinearStep, start: Array | None
-    ) -> AdmmState:
-        """From the dual variable ``start``, or from nothing."""
-        zero = np.zeros(problem.space.points.shape)
-        g = problem.dual_point(zero if start is None else start).g
-        norms = penalty.partition.norms(g)
-        kappa = max(problem.alpha, 1e-12) / max(float(norms.mean()), 1e-12)
-        lam = zero if start is None else -start / kappa
-        phi = penalty.prox(g + lam, problem.alpha / kappa)
-        return cls(problem, penalty, step, kappa, phi, lam, (np.zeros_like(problem.y), zero))
-
-    def iterate(self) -> tuple[float, float, float]:
-        """S1, S2, S3; returns primal residual, dual residual (in units of phi) and scale."""
-        self.w, Zw = self.step.solve(self.phi - self.lam, self.kappa)
-        shifted, before = Zw + self.lam, self.phi
-        self.phi = self.penalty.prox(shifted, self.problem.alpha / self.kappa)
-        self.lam = shifted - self.phi
-        scale = max(float(np.linalg.norm(Zw)), float(np.linalg.norm(self.lam)))
-        moved = float(np.linalg.norm(self.phi - before))
-        return float(np.linalg.norm(Zw - self.phi)), moved, scale
-
-    def adapt(self, primal_residual: float, dual_residual: float) -> None:
-        """Double or halve ``kappa`` when one residual is ten times the other."""
-        up, down = primal_residual > 10 * dual_residual, dual_residual > 10 * primal_residual
-        factor = 2.0 if up else 0.5 if down else 1.0
-        self.kappa *= factor
-        self.lam = self.lam / factor
+        return problem.penalty, LinearStep(problem)
 
 
 class LinearStep(Rooted):
