@@ -112,7 +112,7 @@ def test_draws_have_the_covariance_of_the_posterior():
     X, C, n = rng.normal(size=(25, 2)), rng.normal(size=(6, 2)), 25
     kernel, r, unit = Gaussian(), 0.3, 1.7
     function = Function(0.0, np.arange(2), RepresenterSpace(kernel, X), np.zeros(n))
-    drawn = Spread(r, None, unit).draws(function, C, 40_000, seed=0)
+    drawn = Spread(r, np.ones(n), unit).draws(function, C, 40_000, seed=0)
     found = np.cov(drawn(C))
     A = kernel(X, X) + r * np.eye(n)
     one, k = np.ones(n), kernel(X, C)
@@ -246,7 +246,7 @@ def test_a_rough_function_widens_the_draws_as_dense_formulas_say():
     inverse = np.linalg.inv(K + r * np.eye(n))
     level = one @ inverse @ y / (one @ inverse @ one)
     function = Function(level, np.arange(1), RepresenterSpace(kernel, X), inverse @ (y - level))
-    drawn = Spread(r, None, unit).draws(function, C, 40_000, seed=0)(C)
+    drawn = Spread(r, np.ones(n), unit).draws(function, C, 40_000, seed=0)(C)
     (mean, cov), (plain, _) = posterior(t * r, C), posterior(0.0, C)
     factor = unit * np.interp(t, SIZES, squares) / squares[0]
     np.testing.assert_allclose(drawn.mean(axis=1), mean - plain, atol=0.02)
@@ -258,7 +258,7 @@ def test_degrees_of_freedom_are_those_of_the_hat_matrix():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(30, 2))
     function = Function(0.0, np.arange(2), RepresenterSpace(Gaussian(), X), np.zeros(30))
-    spread, one = Spread(0.2, None, 1.0), np.ones(30)
+    spread, one = Spread(0.2, np.ones(30), 1.0), np.ones(30)
 
     def trace(X):
         A = Gaussian()(X, X) + 0.2 * np.eye(30)
@@ -270,7 +270,7 @@ def test_degrees_of_freedom_are_those_of_the_hat_matrix():
     without = spread.degrees(function, (1,))
     assert without == pytest.approx(trace(X * [1, 0]), rel=1e-5)
     line = Function(0.0, np.arange(2), RepresenterSpace(Linear(), X), np.zeros(30))
-    sure = Spread(1e-3, None, 1.0)
+    sure = Spread(1e-3, np.ones(30), 1.0)
     assert sure.degrees(line) - sure.degrees(line, (0,)) == pytest.approx(1, abs=0.01)
 
 

@@ -197,10 +197,6 @@ class Kernel(BaseEstimator, ABC):
         """Bind the kernel to evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
-    def diagonal(self, X: Array) -> Array:
-        """``k(x_i, x_i)``, shape (n,)."""
-
-    @abstractmethod
     def derivative_diagonal(self, X: Array) -> Array:
         """``L^{aa}[i, i]``: squared norm of the functional "derivative a at x_i", (n, d)."""
 
@@ -249,10 +245,6 @@ class _Combined(Kernel):
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind all terms to evaluation points and centres."""
         return _CombinedOperator([(c, kernel.between(Z, X)) for c, kernel in self.terms()])
-
-    def diagonal(self, X: Array) -> Array:
-        """Sum of the diagonals."""
-        return np.asarray(sum(c * kernel.diagonal(X) for c, kernel in self.terms()))
 
     def derivative_diagonal(self, X: Array) -> Array:
         """Sum of the derivative diagonals."""

@@ -43,10 +43,6 @@ class DotProductKernel(ScalarKernel):
         """Bind to evaluation points and centres."""
         return ProfileOperator(self, Z @ X.T, Z, X)
 
-    def diagonal(self, X: Array) -> Array:
-        """``phi(|x|^2)``."""
-        return self.profile(np.einsum("ia,ia->i", X, X))[0]
-
     def derivative_diagonal(self, X: Array) -> Array:
         """``phi'(|x|^2) + phi''(|x|^2) x_a^2``."""
         _, d1, d2 = self.profile(np.einsum("ia,ia->i", X, X))
@@ -126,11 +122,6 @@ class AdditivePower(Kernel):
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
         return _AdditiveOperator(self, Z, X)
-
-    def diagonal(self, X: Array) -> Array:
-        """``(offset + |Phi(x)|^2)^order``."""
-        Phi, _ = self.features(X)
-        return self._outer().profile(np.einsum("ib,ib->i", Phi, Phi))[0]
 
     def derivative_diagonal(self, X: Array) -> Array:
         """``psi' |J_a|^2 + psi'' (J_a . Phi_a)^2`` with ``psi`` the power."""

@@ -326,7 +326,7 @@ def _alone(
     left_out = level.intercept + judged.values(Z)
     errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
     error = float(weights @ errors**2) / float(weights.sum())
-    spread = Spread(noise / many, None, error / noise)
+    spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
     part = Unwarped.of(whole, (level.intercept, 1.0), warp, errors, weights, spread)
     return Contender((part,), part.back(left_out))
 

@@ -260,15 +260,13 @@ class FewRows:
         return int(self.labels.max(initial=-1)) + 1
 
     @cached_property
-    def shape(self) -> Array | None:
-        """Shape of the noise, weights included; None when it is the same for all rows."""
+    def shape(self) -> Array:
+        """Shape of the noise, weights included."""
         noise = self.assumption.noise(len(self.X), self.time)
         if np.ptp(self.weights) == 0:
             return noise
-        if noise is None:
-            return np.asarray(1 / self.weights)
-        root = 1 / np.sqrt(self.weights)
-        return np.asarray(noise * (root**2 if noise.ndim == 1 else np.outer(root, root)))
+        root = np.sqrt(self.weights)
+        return np.asarray(noise / (self.weights if noise.ndim == 1 else np.outer(root, root)))
 
     @cached_property
     def empty(self) -> Solved:
@@ -328,7 +326,7 @@ class FewRows:
         low = np.append(np.full(m, centre - REACH), NOISE_LOGS[0])
         high = np.append(np.full(m, centre + REACH), NOISE_LOGS[1])
         x = np.clip(x, low, high)
-        size = part.size(np.exp(x[:-1][ties]))
+        size = part.covariance.size(np.exp(x[:-1][ties]))
         if x[-1] < np.log(0.01 * size):  # almost no noise is a plateau: look outside it
             louder = np.append(x[:-1], np.log(0.1 * size))
             if objective(louder)[0] < objective(x)[0] + 2.0:
@@ -370,8 +368,6 @@ class FewRows:
     @property
     def precisions(self) -> Array:
         """Weights of the rows by their noise: one over its variances."""
-        if self.shape is None:
-            return np.ones(len(self.X))
         return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
     @property

@@ -171,10 +171,8 @@ class Assumption:
         part = {k: v[rows] for k in ("weights", "level") if (v := getattr(self, k)) is not None}
         return replace(self, **part) if part else self
 
-    def noise(self, n: int, time: Array | None) -> Array | None:
-        """Shape of the noise: None, variances (n,) or a matrix (n, n)."""
-        if self.weights is None and self.level is None and self.serial is None:
-            return None
+    def noise(self, n: int, time: Array | None) -> Array:
+        """Shape of the noise: variances (n,) or a matrix (n, n)."""
         variances = np.ones(n)
         if self.weights is not None:
             variances = variances / self.weights

@@ -35,11 +35,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import against, restricted_inverse, shaped
+from nablasso.regression.evidence import against, restricted_inverse, shaped, with_noise
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
-FLOOR = 1e-9  # of the mean diagonal, as in the evidence
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
 SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
 CHUNK = 1 << 22  # numbers of a kernel matrix at a time
@@ -47,10 +46,10 @@ CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 @dataclass(frozen=True)
 class Spread:
-    """Noise ``r`` over the kernel's variance, its shape ``N`` (None: the same) and the unit."""
+    """Noise ``r`` over the kernel's variance, its shape ``N`` and the unit."""
 
     noise: float
-    shape: Array | None
+    shape: Array
     unit: float
 
     def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
@@ -66,7 +65,7 @@ class Spread:
         y = own[:n] + self.noise * shaped(self.shape, function.u[:, None])[:, 0]
         size, unit = self._rough_size(K[:n, :n], D[:n, :n], y)
         K += size * D
-        L = np.linalg.cholesky(self._noisy(K[:n, :n]))
+        L = np.linalg.cholesky(with_noise(K[:n, :n].copy(), self.noise, self.shape)[0])
         B = solve_triangular(L, np.column_stack([K[:n], y, np.ones(n)]), lower=True)
         B, z, one = B[:, :-2], B[:, -2], B[:, -1]
         level = float(one @ z) / float(one @ one)
@@ -88,7 +87,8 @@ class Spread:
         """Variance of the rough functions, and the unit with them."""
         values, squares = np.zeros((2, len(SIZES)))
         for i, t in enumerate(SIZES):
-            L = np.linalg.cholesky(self._noisy(K + t * self.noise * D))
+            A, _ = with_noise(K + t * self.noise * D, self.noise, self.shape)
+            L = np.linalg.cholesky(A)
             z, one = solve_triangular(L, np.column_stack([y, np.ones(len(y))]), lower=True).T
             squares[i] = max(float(z @ z - (one @ z) ** 2 / (one @ one)), 0.0)
             values[i] = np.log(np.diag(L)).sum() + np.log(one @ one) / 2
@@ -105,21 +105,10 @@ class Spread:
         if not isinstance(space, RepresenterSpace):
             return 0.0
         X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
-        A = self._noisy(space.kernel(X, X))
-        factored = restricted_inverse(A)
+        factored = restricted_inverse(with_noise(space.kernel(X, X), self.noise, self.shape)[0])
         if factored is None:
             raise np.linalg.LinAlgError("A model that was fitted has no factor.")
         return len(X) - 1 - self.noise * against(factored[0], self.shape)
-
-    def _noisy(self, K: Array) -> Array:
-        """``A``."""
-        n, A = len(K), K.copy()
-        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
-        if self.shape is None or self.shape.ndim == 1:
-            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
-        else:
-            A += self.noise * self.shape
-        return A
 
 
 @dataclass(frozen=True)
