@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nablasso.penalties import ElasticNet, GroupLasso, Penalty
+from nablasso.penalties import Penalty
 from nablasso.problems import SquaredProblem
 from nablasso.solvers import Admm
 from nablasso.solvers.papers import LinearStep
@@ -48,10 +48,10 @@ class PaperAdmm(Admm):
     def splitting(self, problem: SquaredProblem) -> tuple[Penalty, LinearStep]:
         """The quadratic where it is asked for, and the step."""
         penalty, quadratic = problem.penalty, np.zeros(problem.space.n_features)
-        if self.quadratic_in_linear_step and isinstance(penalty, ElasticNet):
+        if self.quadratic_in_linear_step and penalty.l1_ratio < 1:
             share, weights = penalty.l1_ratio, penalty.weights
             quadratic = penalty.partition.spread(problem.alpha * (1 - share) * weights)
-            penalty = GroupLasso(penalty.partition, share * weights)
+            penalty = Penalty(penalty.partition, share * weights)
         unknowns = problem.space.n_samples + problem.space.points.size
         if self.descent_steps is None and not quadratic.any() and unknowns <= CHOLESKY:
             return super().splitting(problem)

@@ -19,15 +19,15 @@ from nablasso.paths import (
     alpha_grid,
     walk_path,
 )
-from nablasso.penalties import ElasticNet, GroupLasso, Partition
+from nablasso.penalties import Partition, Penalty
 from nablasso.solvers import DualSolver, Solution, Status, support_of
 from nablasso.spaces import require_memory
 
 PENALTIES = {
-    "lasso": lambda d: GroupLasso(Partition(np.arange(d)), np.ones(d)),
-    "group lasso": lambda d: GroupLasso(Partition(np.arange(d) // 2), np.full((d + 1) // 2, 2.0)),
-    "elastic net": lambda d: ElasticNet(Partition(np.arange(d)), np.ones(d), 0.5),
-    "always kept": lambda d: GroupLasso(Partition(np.arange(d)), np.ones(d) * (np.arange(d) > 0)),
+    "lasso": lambda d: Penalty(Partition(np.arange(d)), np.ones(d)),
+    "group lasso": lambda d: Penalty(Partition(np.arange(d) // 2), np.full((d + 1) // 2, 2.0)),
+    "elastic net": lambda d: Penalty(Partition(np.arange(d)), np.ones(d), 0.5),
+    "always kept": lambda d: Penalty(Partition(np.arange(d)), np.ones(d) * (np.arange(d) > 0)),
 }
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
 

@@ -105,7 +105,7 @@ class ProblemFamily:
         """
         if isinstance(self.regression, Ridge):
             return self.regression.best_ridge(self.table.y, RIDGE_FLOOR)
-        return self.regression.best_ridge(RIDGE_FLOOR)
+        return self.regression.best(RIDGE_FLOOR).ridge
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
@@ -183,7 +183,7 @@ def walk_path(
 ) -> Iterator[tuple[Problem, Solution]]:
     """Solutions at increasing ``alphas``, each warm-started from those before.
 
-    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
+    ``flat`` is ``problem.flat()[0]``, the solution from ``alpha_max`` on, where known: towards
     the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
     path is for the caller to judge.
     """

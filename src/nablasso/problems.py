@@ -100,12 +100,11 @@ class Problem(LossSample, ABC):
         """The best ``u`` where the derivative terms have the values ``D'v``."""
 
     @abstractmethod
-    def flat_dual(self) -> Array:
-        """Dual variable whose function minimises (P) among those flat at the penalty points."""
+    def flat(self) -> tuple[Array, LocalModel]:
+        """Dual variable whose function minimises (P) among those flat at the penalty points.
 
-    @abstractmethod
-    def _flat_gauges(self) -> tuple[float, float]:
-        """Gauges of :meth:`flat_dual` and of its damped form."""
+        And the squared-loss problem that it solves.
+        """
 
     def dual_point(self, s: Array) -> DualPoint:
         """The dual point with the best ``u`` at ``s``: products with ``D'``, ``D`` and ``L``."""
@@ -166,9 +165,9 @@ class Problem(LossSample, ABC):
     def alpha_max(self) -> float:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        From ``max_g ||s_g|| / slope_g`` on :meth:`flat_dual` is feasible.
+        From ``max_g ||s_g|| / slope_g`` on :meth:`flat` is feasible.
         """
-        return ABOVE * self.gauge(self.flat_dual())
+        return ABOVE * self.gauge(self.flat()[0])
 
     def alpha_max_and_scale(self) -> tuple[float, float]:
         """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
@@ -177,8 +176,9 @@ class Problem(LossSample, ABC):
         dual variables. Where ``alpha_max`` exceeds three times its damped form, with ``M + delta``
         for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, that comes second.
         """
-        flat, damped = self._flat_gauges()
-        exact = ABOVE * flat
+        s, model = self.flat()
+        exact = ABOVE * self.gauge(s)
+        damped = model.scale * self.gauge(model.problem.flat_dual(damping=DAMPING, direct=False))
         return exact, (exact if exact <= BLOWN_UP * damped else damped)
 
     def gauge(self, s: Array) -> float:
@@ -220,9 +220,9 @@ class SquaredProblem(Problem):
         """``P (y - D'v)``: a dual point costs O(n^2 d)."""
         return np.asarray(self.P @ (self.y - Dv))
 
-    def _flat_gauges(self) -> tuple[float, float]:
-        damped = self.flat_dual(damping=DAMPING, direct=False)
-        return self.gauge(self.flat_dual()), self.gauge(damped)
+    def flat(self) -> tuple[Array, LocalModel]:
+        """It is a model of itself."""
+        return self.flat_dual(), LocalModel(self, 1.0)
 
     def flat_dual(
         self,
@@ -388,20 +388,8 @@ class SmoothProblem(Problem):
         g = point.g + self.space.gradients(move, nothing) * self.root
         return DualPoint(point.s, u, values, g)
 
-    def flat_dual(self) -> Array:
-        """Multiplier of the best function that is flat at the penalty points.
-
-        Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`.
-        """
-        return self._flat()[0]
-
-    def _flat_gauges(self) -> tuple[float, float]:
-        s, model = self._flat()
-        damped = model.problem.flat_dual(damping=DAMPING, direct=False)
-        return self.gauge(s), model.scale * self.gauge(damped)
-
-    def _flat(self) -> tuple[Array, LocalModel]:
-        """The flat function's multiplier and the model it solves."""
+    def flat(self) -> tuple[Array, LocalModel]:
+        """By Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`."""
         free = replace(self, alpha=0.0)
         nothing = np.zeros(self.space.points.shape)
         here = DualPoint(nothing, np.zeros_like(self.y), np.zeros_like(self.y), nothing)

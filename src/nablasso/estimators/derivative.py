@@ -63,7 +63,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
-from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
+from nablasso.penalties import Partition, Penalty
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.regression.machine import Refit
@@ -259,10 +259,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
 
         def penalty(columns: Index) -> Penalty:
             partition = Partition(labels[columns])
-            of_groups = weights[columns][partition.first]
-            if self.l1_ratio == 1:
-                return GroupLasso(partition, of_groups)
-            return ElasticNet(partition, of_groups, self.l1_ratio)
+            return Penalty(partition, weights[columns][partition.first], self.l1_ratio)
 
         return Formulation(
             kernel=clone(as_kernel(self.kernel)),
@@ -320,7 +317,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
         family = self._only(self._families(table, 1.0, data.unlabelled))
         ridge = family.best_ridge() if self.ridge is None else float(self.ridge)
         problem = family.problem(ridge)
-        flat = problem.flat_dual()
+        flat = problem.flat()[0]
         top = ABOVE * problem.gauge(flat)
         grid = decreasing(alphas, top, eps, zero=True)
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)

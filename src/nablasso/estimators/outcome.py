@@ -44,7 +44,7 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.losses import Loss
-from nablasso.penalties import GroupLasso, Partition, Penalty
+from nablasso.penalties import Partition, Penalty
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
@@ -238,7 +238,7 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
         few, loss = decision.few, selector._target.loss
         groups, labels = np.unique(few.labels[function.columns], return_inverse=True)
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        penalty = Penalty(Partition(labels.astype(np.intp)), weights)
         total = float(few.precisions.sum())
         noise = float(np.exp(decision.model.noise)) / total
         setting = Setting(space, few.precisions / total, penalty, loss, noise)

@@ -217,7 +217,7 @@ class GradientData:
         rows = GramRows(self.factor.phi @ self.factor.phi.T)
         sample = LossSample(y, self.table.weights, Logistic(), fit_intercept=False)
         machines = Machines(sample, rows)
-        return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
+        return self.total * (machines.best().ridge if machines.trace > 0 else 1.0)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from scipy.optimize import minimize_scalar
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures
-from nablasso.regression.ridge import WeightedRidge, centred_moments
+from nablasso.regression.ridge import WeightedRidge, moments_of
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -162,7 +162,7 @@ class HullProblem:
     def _moments(self) -> tuple[Array, Array]:
         """Products of the features with each other and with ``y``: all the squared loss needs."""
         sample = self.sample
-        return centred_moments(self.Phi, sample.y, sample.weights)
+        return moments_of(self.Phi, sample.y, sample.weights)
 
     def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
         """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
@@ -195,7 +195,7 @@ class HullProblem:
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.expansion(point.predictions).weights
             if self.in_features:
-                solved = self._factor(own, centred_moments(self.Phi, sample.y, q)[0])
+                solved = self._factor(own, moments_of(self.Phi, sample.y, q)[0])
             else:
                 solved = WeightedRidge(solved, q, c, fit_intercept=True)
         if self.in_features:

@@ -36,7 +36,7 @@ from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, refit
-from nablasso.regression.ridge import Ridge, centred_moments
+from nablasso.regression.ridge import Ridge, moments_of
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
 
@@ -175,7 +175,7 @@ class Pruner:
 
     def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
         y, p = self.sample.y, self.sample.weights
-        C, target = centred_moments(Phi, y, p)
+        C, target = moments_of(Phi, y, p)
         C[np.diag_indices_from(C)] += SINGULAR
         coef = cho_solve(cho_factor(C), target) if len(target) else target
         rest = y - Phi @ coef
@@ -191,7 +191,7 @@ class Pruner:
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.expansion(z).weights)[0]
+        C = moments_of(Phi, sample.y, sample.expansion(z).weights)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0

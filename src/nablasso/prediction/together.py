@@ -327,7 +327,7 @@ def _alone(
     errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
     error = float(weights @ errors**2) / float(weights.sum())
     spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
-    part = Unwarped.of(whole, (level.intercept, 1.0), warp, errors, weights, spread)
+    part = Unwarped(whole, level.intercept, 1.0, warp, errors, weights, spread)
     return Contender((part,), part.back(left_out))
 
 

@@ -244,10 +244,9 @@ class FewRows:
     def base(self) -> float:
         """What the assumption costs whatever the model: see :mod:`~nablasso.regression.noise`."""
         n = self.n_rows
-        weights = None if self.copies is None else self.copies
         scale = float(np.log(self.unit[1]).sum())
-        scale -= self.assumption.jacobian(self.targets, weights)
-        price = self.assumption.price(n, 1.0 if weights is None else weights)
+        scale -= self.assumption.jacobian(self.targets, self.copies)
+        price = self.assumption.price(n, 1.0 if self.copies is None else self.copies)
         return self.empty.value + (n - 1) * scale + price
 
     def total(self, model: Model) -> float:
@@ -398,7 +397,7 @@ class FewRows:
         errors = solved.left_out()[0][:, 0]
         spread = Spread(float(np.exp(model.noise)), self.shape, float(solved.units[0]))
         function, warp = self.function(model), self.assumption.warp
-        made = Unwarped.of(function, (mean, deviation), warp, errors, self.precisions, spread)
+        made = Unwarped(function, mean, deviation, warp, errors, self.precisions, spread)
         return made, made.back(mean + deviation * (self.Y[:, 0] - errors))
 
     def standardised(self, few: FewRows) -> Array:

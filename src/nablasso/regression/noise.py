@@ -83,8 +83,9 @@ class Warp:
 class Unwarped:
     """A fitted function in the units of the target.
 
-    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
-    distribution.
+    ``mean`` and ``deviation`` are of what was explained, ``errors`` are left-out ones in its own
+    units. They count by ``weights``, the precisions of their rows: what is taken for an outlier
+    must not be averaged back through an exponential.
     """
 
     function: Function
@@ -92,27 +93,8 @@ class Unwarped:
     deviation: float
     warp: Warp | None
     errors: Array
-    levels: Array
-    spread: Spread | None = None  # how sure the function is
-
-    @classmethod
-    def of(
-        cls,
-        function: Function,
-        unit: tuple[float, float],
-        warp: Warp | None,
-        errors: Array,
-        weights: Array,
-        spread: Spread,
-    ) -> Unwarped:
-        """With the mean and deviation of what was explained, and left-out errors.
-
-        A row counts by its precision: what is taken for an outlier must not be averaged back
-        through an exponential.
-        """
-        order = np.argsort(errors, kind="stable")
-        p = weights[order] / weights.sum()
-        return cls(function, *unit, warp, errors[order], np.cumsum(p) - 0.5 * p, spread)
+    weights: Array
+    spread: Spread  # how sure the function is
 
     @property
     def columns(self) -> Index:
@@ -136,7 +118,10 @@ class Unwarped:
         """The mean of the target where the mean of what was explained is ``t``."""
         if self.warp is None:
             return t
-        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
+        order = np.argsort(self.errors, kind="stable")
+        p = self.weights[order] / self.weights.sum()
+        even = (np.arange(SMEARED) + 0.5) / SMEARED
+        spread = np.interp(even, np.cumsum(p) - 0.5 * p, self.errors[order])
         back = (self.warp.back(t + self.deviation * e) for e in spread)
         return sum(back, np.zeros_like(t)) / SMEARED
 

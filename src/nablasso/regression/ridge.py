@@ -179,17 +179,11 @@ def _deflate(A: Array, s: Array) -> Array:
     return np.asarray(centred + above * np.outer(s, s))
 
 
-class Moments(NamedTuple):
-    """Means over rows: ``C = E phi phi'``, ``c = E phi y``, with the means removed or not."""
+def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool = True) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q y`` of features (n, m): O(n m^2), in chunks.
 
-    weight: float
-    mean: Array  # (m,); zero where no mean was removed
-    C: Array  # (m, m)
-    c: Array  # (m,)
-
-
-def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments:
-    """Of rows with features ``Phi`` (n, m), a target and positive weights: O(n m^2), in chunks."""
+    ``Q = diag(q) - q q' / sum(q)`` with positive weights ``q``; without ``centre`` the first part.
+    """
     (n, m), total = Phi.shape, float(weights.sum())
     y_mean = float(weights @ y) / total if centre else 0.0
     second = np.zeros((m, m), order="F")
@@ -201,17 +195,8 @@ def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments
         if m:
             weighted = phi * np.sqrt(p)[:, None]
             second = dsyrk(1.0, weighted.T, beta=1.0, c=second, lower=1, overwrite_c=1)
-    second = (second + np.tril(second, -1).T) / total  # above the diagonal there is nothing
-    if not centre:
-        return Moments(total, np.zeros(m), second, cross / total)
-    mean /= total
-    return Moments(total, mean, second - np.outer(mean, mean), cross / total)
-
-
-def centred_moments(Phi: Array, target: Array, weights: Array) -> tuple[Array, Array]:
-    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``."""
-    weight, _, C, c = moments_of(Phi, target, weights, centre=True)
-    return weight * C, weight * c
+    second = second + np.tril(second, -1).T  # above the diagonal there is nothing
+    return (second - np.outer(mean, mean / total) if centre else second), cross
 
 
 class WeightedRidge:
