@@ -68,7 +68,7 @@ RIDGES = np.logspace(-9, 1, 21)  # of the refit, over the trace of its kernel
 TOL, MOST_STEPS = 1e-7, 20_000
 LOOSE = 1e-5  # of the objective of zero
 SMALLEST = 1e-11  # of the objective of zero: a gap below it is rounding
-ABOVE_DAMPED = 3.0  # the largest tau over its damped form (see SquaredProblem.alpha_max_and_scale)
+ABOVE_DAMPED = 3.0  # the largest tau over its damped form (see Problem.alpha_max)
 RIDGE_SETTINGS: Row = {"RIDGES": RIDGES, "intercept": False}
 SETTINGS: Row = {
     **RIDGE_SETTINGS,

@@ -45,7 +45,7 @@ from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
-DAMPING, BLOWN_UP = 1e-4, 3.0  # see SquaredProblem.alpha_max_and_scale
+DAMPING, BLOWN_UP = 1e-4, 3.0  # see Problem.alpha_max
 POWER_STEPS = 20
 MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 HALVINGS = 30
@@ -162,19 +162,14 @@ class Problem(LossSample, ABC):
         norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
         return self._primal(values, gradients * self.root, norm2, coef.intercept)
 
-    def alpha_max(self) -> float:
+    def alpha_max(self) -> tuple[float, float]:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        From ``max_g ||s_g|| / slope_g`` on :meth:`flat` is feasible.
-        """
-        return ABOVE * self.gauge(self.flat()[0])
-
-    def alpha_max_and_scale(self) -> tuple[float, float]:
-        """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
-
-        On clustered inputs a function can be made exactly flat at the data at the price of huge
-        dual variables. Where ``alpha_max`` exceeds three times its damped form, with ``M + delta``
-        for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, that comes second.
+        From ``max_g ||s_g|| / slope_g`` on :meth:`flat` is feasible. And what defaults are
+        fractions of, the same unless it is blown up: on clustered inputs a function can be made
+        exactly flat at the data at the price of huge dual variables. Where ``alpha_max`` exceeds
+        three times its damped form, with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of
+        the largest eigenvalue, that comes second.
         """
         s, model = self.flat()
         exact = ABOVE * self.gauge(s)

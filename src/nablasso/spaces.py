@@ -120,8 +120,8 @@ class RepresenterSpace:
         return D.reshape(m * d, -1), L.reshape(m * d, m * d)
 
     def evaluate(self, Z: Array, u: Array, v: Array | None = None) -> Array:
-        """Values at new points ``Z`` (k, d), in chunks of bounded memory."""
-        out = np.empty(len(Z))
+        """Values at new points ``Z`` (k, d), in chunks of bounded memory; ``u`` (n,) or (n, q)."""
+        out = np.empty((len(Z), *u.shape[1:]))
         for rows, operator in self._chunks(Z):
             out[rows] = operator.gram() @ self._padded(u)
             if v is not None:
@@ -155,7 +155,7 @@ class Function:
 
     intercept: float
     columns: Index
-    space: Any = None  # evaluates values and gradients at new points, given coefficients
+    space: RepresenterSpace | None = None
     u: Array | None = None
     v: Array | None = None
 
@@ -176,8 +176,7 @@ class Function:
         return out
 
     def _at(self, rule: Callable[..., Array], Z: Array) -> Array:
-        coef = (part for part in (self.u, self.v) if part is not None)
-        return np.asarray(rule(Z[:, self.columns], *coef))
+        return rule(Z[:, self.columns], self.u, self.v)
 
 
 class PenaltyPoints(NamedTuple):

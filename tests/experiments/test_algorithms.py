@@ -66,10 +66,8 @@ TOL = 1e-5
 class IterativeAdmm(PaperAdmm):
     """S1 by conjugate gradients, however small the problem."""
 
-    def first(self, problem, start):
-        state = super().first(problem, start)
-        state.step = ConjugateGradientStep(problem, np.zeros(problem.space.n_features))
-        return state
+    def splitting(self, problem):
+        return problem.penalty, ConjugateGradientStep(problem, np.zeros(problem.space.n_features))
 
 
 METHODS = {"dual": DualSolver, "denovas": Denovas, "admm": Admm, "iterative admm": IterativeAdmm}

@@ -235,7 +235,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
             ridge = max(family.best_ridge() for family in families)
         problems = [family.problem(float(ridge)) for family in families]
         if alpha is None:
-            alpha = DEFAULT_FRACTION * max(problem.alpha_max_and_scale()[1] for problem in problems)
+            alpha = DEFAULT_FRACTION * max(problem.alpha_max()[1] for problem in problems)
         solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
         fits: list[Fit] = []
         for family, free in zip(families, problems, strict=True):
@@ -400,7 +400,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         cells = []
         for ridge in positive_list(ridges, "ridges").tolist():
             problems = [family.problem(ridge) for family in families] if counted else []
-            tops = [problem.alpha_max_and_scale() for problem in problems] or [(1.0, 1.0)]
+            tops = [problem.alpha_max() for problem in problems] or [(1.0, 1.0)]
             alphas = decreasing(self.alphas, max(scale for _, scale in tops), SMALLEST_FRACTION)
             if counted:  # the null model, in the folds as on all rows
                 alphas[0] = max(top for top, _ in tops)

@@ -36,6 +36,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator
 
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array
 
@@ -347,9 +348,5 @@ def weighted_median(values: Array, weights: Array) -> float:
     """Middle of the smallest and largest value that halve the weight: the median when equal."""
     if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
         return float(np.median(values))
-    order = np.argsort(values, kind="stable")
-    values, below = values[order], np.cumsum(weights[order])
-    half = below[-1] / 2
-    low = np.searchsorted(below, half * (1 - 1e-12))
-    high = min(np.searchsorted(below, half * (1 + 1e-12)), len(values) - 1)
-    return float((values[low] + values[high]) / 2)
+    low, high = (weighted_quantiles(side * values, weights, [0.5])[0] for side in (1, -1))
+    return float((low - high) / 2)

@@ -322,6 +322,7 @@ def _alone(
 
     ``even`` has the target as it is explained, through its warp if any.
     """
+    assert whole.space is not None
     Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
     left_out = level.intercept + judged.values(Z)
     errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)

@@ -138,10 +138,6 @@ class Model:
         keep = np.delete(np.arange(len(self.groups)), position)
         return self.groups[keep], np.append(self.logs[keep], self.noise)
 
-    def same_groups(self, other: Model) -> bool:
-        """Whether both stand on the same groups."""
-        return set(self.groups.tolist()) == set(other.groups.tolist())
-
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
@@ -344,10 +340,6 @@ class FewRows:
     def retune(self, model: Model, **options: Any) -> Model:
         """The same model on these rows."""
         return self.tune(model.family, model.groups, model.x, ties=model.ties, **options)
-
-    def smallest(self, family: Family) -> Model:
-        """Only what is kept, or nothing: 0 nats."""
-        return self.tune(family, self.kept)
 
     def solved(self, model: Model) -> Solved:
         """Everything at the variances of a model."""

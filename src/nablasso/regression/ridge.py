@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri, dtrtri
+from scipy.linalg.lapack import dpotri
 
 from nablasso.kernels.base import row_blocks
 from nablasso.types import Array, Index
@@ -229,12 +229,8 @@ class WeightedRidge:
         return np.asarray((self.root * x.T).T)
 
     def diagonal(self) -> Array:
-        """Diagonal of ``P``, from the inverse of the triangular factor."""
-        inverse = dtrtri(self.factor[0], lower=1)[0]
-        B = np.einsum("ki,ki->i", *(np.tril(inverse),) * 2)
-        if self.fit_intercept:
-            B -= self.Be**2 / self.eBe
-        return np.asarray(B * self.root**2)
+        """Diagonal of ``P``."""
+        return np.diagonal(self.matrix())
 
     def matrix(self) -> Array:
         """``P``, shape (n, n)."""

@@ -41,7 +41,6 @@ from nablasso.types import Array, Index
 
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
 SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
-CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Spread:
     def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
         """Differences from a function with these rows, at ``centres`` (k, d) besides."""
         space, columns = function.space, function.columns
-        if not isinstance(space, RepresenterSpace) or function.u is None:
+        if space is None or function.u is None:
             return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
         X = np.vstack([space.X, centres[:, columns]])
         n, m = len(space.X), len(X)
@@ -102,7 +101,7 @@ class Spread:
     def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
         """Effective degrees of freedom besides the mean, with some columns held constant."""
         space = function.space
-        if not isinstance(space, RepresenterSpace):
+        if space is None:
             return 0.0
         X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
         factored = restricted_inverse(with_noise(space.kernel(X, X), self.noise, self.shape)[0])
@@ -126,11 +125,7 @@ class Draws:
         out = np.tile(self.level, (len(Z), 1))
         if self.space is None:
             return out
-        own, scales = self.space.X * self.space.scales, self.space.scales
-        step = max(CHUNK // max(len(own), 1), 1)
-        for start in range(0, len(Z), step):
-            rows = slice(start, start + step)
-            out[rows] += self.space.kernel(Z[rows][:, self.columns] * scales, own) @ self.w
+        out += self.space.evaluate(Z[:, self.columns], self.w)
         for (knots, table), x in zip(self.rough, Z[:, self.columns].T, strict=False):
             place = np.interp(x, knots, np.arange(len(knots)))
             left = np.minimum(place.astype(np.intp), max(len(knots) - 2, 0))

@@ -152,19 +152,9 @@ def orthonormal_gains(chi: Array, lam: Array, n: float) -> Array:
 class Posterior:
     """Terms with their variances on the sums of a design.
 
-    Parameters
-    ----------
-    sums : dict
-        Of :func:`nablasso.streaming.passes.model_sums`, at the coefficients ``at``.
-    design : Design
-    at : array
-        Coefficients at which scores and weights were taken.
-    priors : dict
-        ``lam`` of every term of the design.
-    noise : Noise
-    variance : dict
-        The terms of the model, and ``v`` of each.
-    floor : float
+    ``sums`` are those of :func:`nablasso.streaming.passes.model_sums`, scores and weights taken at
+    the coefficients ``at``; ``priors`` are ``lam`` of every term of the design, ``variance`` are
+    the terms of the model and ``v`` of each.
     """
 
     def __init__(

@@ -280,60 +280,36 @@ class LinearStep(Rooted):
 
     def __init__(self, problem: SquaredProblem) -> None:
         super().__init__(problem)
-        self.n = len(self.s)
-        self.kappa = 0.0
-        self.prepare()
-
-    def prepare(self) -> None:
-        """``T N T'`` at ``kappa = 1``."""
-        D, L = self.problem.space.dense()
-        N = np.block([[self.problem.space.gram, D.T], [D, L]])
-        repeated = np.repeat(self.root.ravel(), self.problem.space.n_features)
-        scale = np.concatenate([np.sqrt(2) * self.s, repeated])
+        self.kappa, n = 0.0, len(self.s)
+        D, L = problem.space.dense()
+        N = np.block([[problem.space.gram, D.T], [D, L]])
+        scale = np.concatenate([np.sqrt(2) * self.s, self._repeated(self.root)])
         N *= scale[:, None]
         N *= scale
-        if self.problem.fit_intercept:
-            N[: self.n] -= np.outer(self.s, self.s @ N[: self.n])
-            N[:, : self.n] -= np.outer(N[:, : self.n] @ self.s, self.s)
-        self.N = N
+        if problem.fit_intercept:
+            N[:n] -= np.outer(self.s, self.s @ N[:n])
+            N[:, :n] -= np.outer(N[:, :n] @ self.s, self.s)
+        self.N = N  # T N T' at kappa = 1
 
     def solve(self, r: Array, kappa: float) -> tuple[tuple[Array, Array], Array]:
         """``w`` and ``Z w`` for the target gradients ``r``."""
-        scale = self.scale(kappa)
-        rhs = self.into(self.problem.y, kappa * r / scale**2, kappa)
-        x = self.solve_system(rhs, kappa)
-        # (2 ridge + T N T') x = T r, so the gradient rows of T N w = T N T' x are known
-        Zw = self.image(x, rhs)[self.n :].reshape(r.shape) / scale
-        return self.coefficients(x, kappa), Zw
-
-    def scale(self, kappa: float) -> Array:
-        """What multiplies the gradients of each column: ``sqrt(kappa)``."""
-        return np.full(self.problem.space.n_features, np.sqrt(kappa))
-
-    def coefficients(self, x: Array, kappa: float) -> tuple[Array, Array]:
-        """``u`` and ``v`` of ``w = T' x``."""
-        u = np.sqrt(2) * self.s * self.centred(x[: self.n])
-        v = self.scale(kappa) * self.root * x[self.n :].reshape(self.problem.space.points.shape)
-        return u, v
-
-    def image(self, x: Array, rhs: Array) -> Array:
-        """``T N T' x`` of a solution."""
-        return rhs - 2 * self.problem.ridge * x
-
-    def solve_system(self, rhs: Array, kappa: float) -> Array:
-        """``x``."""
+        n, ridge, scale = len(self.s), self.problem.ridge, np.sqrt(kappa)
         if kappa != self.kappa:
-            repeated = np.tile(self.scale(kappa), len(self.problem.space.points))
-            c = np.concatenate([np.ones(self.n), repeated])
+            c = np.concatenate([np.ones(n), self._repeated(scale)])
             A = self.N * c[:, None] * c
             # a ridge below rounding would not make A positive definite; the gap judges the result
             rounding = 4 * len(A) * np.finfo(float).eps * float(A.diagonal().max())
-            A[np.diag_indices_from(A)] += max(2 * self.problem.ridge, rounding)
+            A[np.diag_indices_from(A)] += max(2 * ridge, rounding)
             self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
             self.kappa = kappa
-        return np.asarray(cho_solve(self.factor, rhs, check_finite=False))
+        top = np.sqrt(2) * self.centred(self.s * self.problem.y)
+        rhs = np.concatenate([top, (scale * r).ravel()])
+        x = np.asarray(cho_solve(self.factor, rhs, check_finite=False))
+        # (2 ridge + T N T') x = T r, so the gradient rows of T N w = T N T' x are known
+        Zw = (rhs - 2 * ridge * x)[n:].reshape(r.shape) / scale
+        u = np.sqrt(2) * self.s * self.centred(x[:n])
+        return (u, scale * self.root * x[n:].reshape(r.shape)), Zw
 
-    def into(self, values: Array, weighted: Array, kappa: float) -> Array:
-        """``T`` applied to values and to gradients already times ``sqrt p``."""
-        top = np.sqrt(2) * self.centred(self.s * values)
-        return np.concatenate([top, (self.scale(kappa) * weighted).ravel()])
+    def _repeated(self, scale: Array | float) -> Array:
+        """A number of each penalty point for all its derivatives."""
+        return np.broadcast_to(scale, self.problem.space.points.shape).ravel()
