@@ -36,7 +36,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from nablasso.kernels.base import row_blocks
 from nablasso.losses import LossSample, Squared
 from nablasso.penalties import Penalty
 from nablasso.regression.machine import GramRows, Machines
@@ -292,33 +291,26 @@ def conjugate_gradients(
     target = tol**2 * float(np.vdot(residual, precondition(residual)))
     x = np.zeros_like(residual) if start is None else start.copy()
     if start is not None:
-        residual -= product(x)
-        _add(residual, -delta, x)
+        residual -= product(x) + delta * x
     z = precondition(residual)
     rho, direction = float(np.vdot(residual, z)), z.copy()
     for _ in range(max_iter):
         if rho <= target:
             break
         q = product(direction)
-        _add(q, delta, direction)
+        if delta:
+            q += delta * direction
         bend = float(np.vdot(direction, q))
         if bend <= 0:
             break
-        _add(x, rho / bend, direction)
-        _add(residual, -rho / bend, q)
+        x += rho / bend * direction
+        residual -= rho / bend * q
         del q
         z = precondition(residual)
         rho, before = float(np.vdot(residual, z)), rho
         direction *= rho / before
         direction += z
     return x, rho <= target
-
-
-def _add(to: Array, factor: float, x: Array) -> None:
-    """``to += factor * x``, in blocks of rows: no temporary of their size."""
-    if factor:
-        for rows in row_blocks(len(to), to.size // max(1, len(to))):
-            to[rows] += factor * x[rows]
 
 
 def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:
@@ -378,10 +370,9 @@ class SmoothProblem(Problem):
     def certificate(self, point: DualPoint) -> DualPoint:
         """A dual feasible point near a model's point: one product."""
         u = -self.weights * self.loss.gradient(self.y, self.predictions(point)) / (2 * self.ridge)
-        move, nothing = u - point.u, np.zeros(self.space.points.shape)
+        move = u - point.u
         values = point.values + self.space.gram @ move
-        g = point.g + self.space.gradients(move, nothing) * self.root
-        return DualPoint(point.s, u, values, g)
+        return DualPoint(point.s, u, values, point.g + self.space.slopes(move) * self.root)
 
     def flat(self) -> tuple[Array, LocalModel]:
         """By Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`."""

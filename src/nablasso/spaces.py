@@ -50,20 +50,10 @@ class RepresenterSpace:
         self, kernel: Kernel, X: Array, scales: Array | None = None, extra: Array | None = None
     ) -> None:
         self.kernel = kernel
-        self.X = X
+        self.X, (self.n_samples, self.n_features) = X, X.shape
         self.points = X if extra is None or not len(extra) else np.vstack([X, extra])
         self.scales = np.ones(X.shape[1]) if scales is None else np.asarray(scales, dtype=float)
         self._centres = self.points * self.scales
-
-    @property
-    def n_samples(self) -> int:
-        """``n``, the number of data points."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """``d``."""
-        return int(self.points.shape[1])
 
     @cached_property
     def operator(self) -> KernelOperator:

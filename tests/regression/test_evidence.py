@@ -297,26 +297,6 @@ def test_without_columns_a_row_is_left_out_of_the_mean():
 # -------------------------------------------------------------------------- covariances
 
 
-@pytest.mark.parametrize(
-    "kernel", [Polynomial(2), Gaussian(), Anova(2), AdditivePower(2)], ids=repr
-)
-def test_slopes_are_those_of_the_function(kernel):
-    covariance = process(kernel).covariance
-    u = np.random.default_rng(1).normal(size=N)
-    root, h = np.sqrt(V)[LABELS], 1e-5
-
-    def function(Z):
-        return kernel(Z * root, covariance.F * root) @ u
-
-    expected = [
-        (function(covariance.F + e) - function(covariance.F - e)) / (2 * h) for e in h * np.eye(D)
-    ]
-    _, carry = covariance.gram(V)
-    np.testing.assert_allclose(
-        covariance.slopes(u, V, carry), np.stack(expected, axis=1), rtol=1e-5, atol=1e-7
-    )
-
-
 def test_parts_are_renumbered_in_the_order_given():
     covariance = process().covariance
     part = covariance.part(np.array([2, 1]))

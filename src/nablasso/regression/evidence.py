@@ -99,7 +99,7 @@ class Covariance:
         return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
 
     def gram(self, v: Array) -> tuple[Array, Any]:
-        """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` and :meth:`slopes` reuse."""
+        """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` reuses."""
         Z = self.F * np.sqrt(v)[self.labels]
         if isinstance(self.kernel, DotProductKernel):
             return self.kernel.first_two(Z @ Z.T)
@@ -127,16 +127,6 @@ class Covariance:
             scales = np.sqrt(v)[self.labels]
             moved = np.einsum("ia,ia->a", self.F, carry.slopes(M)) / np.maximum(scales, 1e-150)
         return np.asarray(np.bincount(self.labels, moved, minlength=self.n_groups), dtype=float)
-
-    def slopes(self, u: Array, v: Array, carry: Any) -> Array:
-        """Gradients (n, m) of ``sum_j u_j k(x_j, .)`` at the rows, in the units of ``F``."""
-        scales = np.sqrt(v)[self.labels]
-        if not isinstance(carry, np.ndarray):
-            return np.asarray(carry.slopes(u) * scales)
-        W = carry * u
-        if self.radial:
-            return np.asarray(scales**2 * (self.F * W.sum(axis=1)[:, None] - W @ self.F))
-        return np.asarray(scales**2 * (W @ self.F))
 
 
 @dataclass(frozen=True)
@@ -395,12 +385,12 @@ def _product_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Arra
 def _radial_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
     """Derivative norm of each group, and variances in their ratio at the median distance."""
     covariance = part.covariance
-    squares = np.zeros(covariance.n_groups)
-    counts = np.bincount(covariance.labels, minlength=covariance.n_groups)
+    F, labels, squares = covariance.F, covariance.labels, np.zeros(covariance.n_groups)
     for u in solved.U.T / np.sqrt(solved.units)[:, None]:
-        slopes = covariance.slopes(u, v, solved.carry)
-        squares += np.bincount(covariance.labels, (slopes**2).mean(axis=0), covariance.n_groups)
-    squares /= counts
+        W = solved.carry * u
+        slopes = v[labels] * (F * W.sum(axis=1)[:, None] - W @ F)  # of sum_j u_j k(x_j, .)
+        squares += np.bincount(labels, (slopes**2).mean(axis=0), covariance.n_groups)
+    squares /= np.bincount(labels, minlength=covariance.n_groups)
     new = squares / max(float(squares.max()), 1e-300)
-    scaled = replace(covariance, F=covariance.F * np.sqrt(new)[covariance.labels])
+    scaled = replace(covariance, F=F * np.sqrt(new)[labels])
     return squares, new * scaled.start()

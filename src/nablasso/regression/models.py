@@ -369,16 +369,12 @@ class FewRows:
 
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
-        columns = np.flatnonzero(np.isin(self.labels, model.groups))
         solved = self.solved(model)
         u = solved.U[:, target]
         noise = solved.r * shaped(self.shape, solved.U)[:, target]
-        if not len(columns):
-            return Function(float(np.mean(self.Y[:, target] - noise)), columns)
-        v = model.variances[self.positions(model)[self.labels[columns]]]
-        X = self.X[:, columns]
-        kernel, scales = model.family.fitted(X, self.weights, v)
-        space = RepresenterSpace(kernel, X, scales)
+        if not len(model.groups):
+            return Function(float(np.mean(self.Y[:, target] - noise)), NO_GROUPS)
+        columns, space = self.space(model, model.variances)
         intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
         return Function(intercept, columns, space, u)
 
@@ -419,8 +415,11 @@ class FewRows:
             for y in self.targets.T
         ]
 
-    def positions(self, model: Model) -> Index:
-        """Where in the model each group is; anything for groups outside."""
-        position = np.zeros(self.n_groups, dtype=np.intp)
-        position[model.groups] = np.arange(len(model.groups))
-        return position
+    def space(self, model: Model, variances: Array) -> tuple[Index, RepresenterSpace]:
+        """A model's columns, and where its functions of them live with a variance of each group."""
+        columns = np.flatnonzero(np.isin(self.labels, model.groups))
+        of_groups = np.zeros(self.n_groups)
+        of_groups[model.groups] = variances
+        X = self.X[:, columns]
+        kernel, scales = model.family.fitted(X, self.weights, of_groups[self.labels[columns]])
+        return columns, RepresenterSpace(kernel, X, scales)

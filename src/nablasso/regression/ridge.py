@@ -56,11 +56,6 @@ def best_of(errors: Array) -> int:
     return int(np.flatnonzero(errors <= errors.min() * (1 + TIE))[-1])
 
 
-def ridge_grid(trace: float, floor: float = 0.0) -> Array:
-    """``trace * RIDGE_GRID``, without the ridges under ``floor`` of the trace."""
-    return np.asarray((trace if trace > 0 else 1.0) * RIDGE_GRID[floor <= RIDGE_GRID])
-
-
 class Ridge:
     """The operator ``P`` for any ridge; ``weights`` (n,) are positive and add up to one."""
 
@@ -153,7 +148,7 @@ class Ridge:
 
     def best_ridge(self, y: Array, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error on the grid, at least ``floor`` of the trace."""
-        ridges = ridge_grid(self.trace, floor)
+        ridges = (self.trace or 1.0) * RIDGE_GRID[floor <= RIDGE_GRID]
         return float(ridges[best_of(self.loo_errors(y, ridges))])
 
     def _inside(self, ridges: Array) -> Array:

@@ -81,7 +81,7 @@ class Solution(Certified):
 
 
 class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
-    """Holds settings only: no data, no iterates."""
+    """Holds settings only: no data, no iterates. ``tol`` is relative to the primal at ``f = 0``."""
 
     tol: float
     max_iter: int

@@ -59,14 +59,7 @@ NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
 class DualSolver(Solver[SquaredProblem]):
     """Projected gradient on the dual, certified at every iteration.
 
-    Parameters
-    ----------
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Number of products.
-    spectral_steps : int
-        Products after which acceleration takes over.
+    ``max_iter`` counts products; after ``spectral_steps`` of them acceleration takes over.
     """
 
     max_factored = 3000  # unknowns up to which ADMM may help out
@@ -221,14 +214,7 @@ class _Run:
 class Newton(Solver[SmoothProblem]):
     """Squared-loss problems in sequence, certified by the true gap.
 
-    Parameters
-    ----------
-    inner : Solver, optional
-        Solves the models; :class:`DualSolver` by default.
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Steps.
+    ``inner`` solves these models, :class:`DualSolver` by default; ``max_iter`` counts them.
     """
 
     def __init__(

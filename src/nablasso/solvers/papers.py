@@ -69,12 +69,7 @@ RESIDUAL_TOL = 1e-2  # relative: smaller residuals call for a look at the gap; t
 class PaperSolver(Solver[SquaredProblem]):
     """A primal method: its own rule says when to look at a gap, and is halved where that is large.
 
-    Parameters
-    ----------
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Iterations, of the outer loop if there are two.
+    ``max_iter`` counts iterations, of the outer loop if there are two.
     """
 
     def __init__(self, tol: float = 1e-6, max_iter: int = 5000) -> None:
