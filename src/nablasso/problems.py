@@ -138,13 +138,12 @@ class Problem(LossSample, ABC):
         """The function of a dual point."""
         return Coefficients(point.u, self.coefficient(point.s), self.intercept(point.values))
 
-    def squared_norm(self, point: DualPoint) -> float:
-        """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
-        return float(point.u @ point.values + np.vdot(point.s, point.g) / (2 * self.ridge))
-
     def primal_dual(self, point: DualPoint) -> tuple[float, float]:
-        """Primal and dual objective at a dual point, without further products."""
-        norm2 = self.squared_norm(point)
+        """Primal and dual objective at a dual point, without further products.
+
+        Of its function ``||f||^2 = u'(K u + D'v) + v'(D u + L v)``.
+        """
+        norm2 = float(point.u @ point.values + np.vdot(point.s, point.g) / (2 * self.ridge))
         primal = self._primal(point.values, point.g, norm2)
         conjugate = self.conjugate(2 * self.ridge * point.u)
         norms = self.penalty.partition.norms(point.s)
@@ -153,7 +152,7 @@ class Problem(LossSample, ABC):
 
     def objective(self, point: DualPoint) -> float:
         """Primal objective of the function of a dual point."""
-        return self._primal(point.values, point.g, self.squared_norm(point))
+        return self.primal_dual(point)[0]
 
     def primal(self, coef: Coefficients) -> float:
         """Objective of any function of the space."""

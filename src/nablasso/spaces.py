@@ -120,10 +120,10 @@ class RepresenterSpace:
 
     def evaluate_gradients(self, Z: Array, u: Array, v: Array | None = None) -> Array:
         """Gradients at new points ``Z`` (k, d), in chunks of bounded memory."""
-        out = np.empty(Z.shape)
-        scaled = np.zeros(self.points.shape) if v is None else v * self.scales
+        out, u = np.empty(Z.shape), self._padded(u)
         for rows, operator in self._chunks(Z):
-            out[rows] = operator.gradients(self._padded(u), scaled) * self.scales
+            out[rows] = operator.slopes(u) if v is None else operator.gradients(u, v * self.scales)
+            out[rows] *= self.scales
         return out
 
     def _padded(self, u: Array) -> Array:

@@ -257,7 +257,7 @@ def test_features_in_memory_are_their_kernel(fit_intercept, m):
         np.testing.assert_allclose(ours.coefficients(y, penalty), u, rtol=1e-6)
         np.testing.assert_allclose(ours.matrix(penalty), theirs.matrix(penalty), atol=1e-8)
         diagonal = np.diag(theirs.matrix(penalty))
-        np.testing.assert_allclose(ours.diagonal(np.array([penalty]))[:, 0], diagonal, rtol=1e-6)
+        np.testing.assert_allclose(ours.diagonal(penalty), diagonal, rtol=1e-6)
         expected = theirs.loo_residuals(y, penalty)
         np.testing.assert_allclose(ours.loo_residuals(y, penalty), expected, rtol=1e-6)
         coef, b = ours.feature_coefficients(y, penalty)

@@ -58,10 +58,9 @@ from nablasso.reading.doubts import (
     told_by_others,
 )
 from nablasso.reading.shares import level_slope
-from nablasso.regression.evidence import restricted_inverse
 from nablasso.regression.models import GAUSSIAN, FewRows
 from nablasso.regression.noise import Warp
-from nablasso.regression.ridge import paired, saving
+from nablasso.regression.ridge import WeightedRidge, paired, saving
 from nablasso.search.check import to_the_end
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
@@ -169,12 +168,9 @@ class Setting:
         }
         if not self.loss.translates:
             return [SmoothProblem(**shared, y=y) for y in targets]
-        A = self.space.gram.copy()
-        A.flat[:: len(A) + 1] += shared["ridge"] / self.weights
-        factored = restricted_inverse(A)
-        if factored is None:
-            raise np.linalg.LinAlgError("The ridge is too small for the certificate's kernel.")
-        return [SquaredProblem(**shared, y=y, P=factored[0]) for y in targets]
+        gram, ridge = self.space.gram, shared["ridge"]
+        P = WeightedRidge(gram, self.weights, ridge, fit_intercept=True).matrix()
+        return [SquaredProblem(**shared, y=y, P=P) for y in targets]
 
     def solver(self, tol: float, max_iter: int = MAX_ITER) -> Solver[Any]:
         """For these problems."""

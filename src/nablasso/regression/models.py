@@ -276,10 +276,9 @@ class FewRows:
         """All groups under a family."""
         if family.name not in self._evidence:
             covariance = family.covariance(self.X, self.labels, self.weights)
-            made = Evidence(
+            self._evidence[family.name] = Evidence(
                 covariance, self.Y, self.shape, nothing=self.empty.value, copies=self.copies
             )
-            self._evidence[family.name] = made
         return self._evidence[family.name]
 
     def cost(self, k: int) -> float:

@@ -103,13 +103,12 @@ class Ridge:
 
     def matrix(self, ridge: float) -> Array:
         """``P``, shape (n, n)."""
-        P = (self.vectors * self._inside(np.array([ridge]))[:, 0]) @ self.vectors.T
+        P = (self.vectors * self._inside(ridge)) @ self.vectors.T
         return P if self.complete else P + self._outside(np.eye(len(P))) / ridge
 
     def coefficients(self, y: Array, ridge: float) -> Array:
         """``P y`` for targets ``y`` (n,) or (n, q), without forming ``P``."""
-        g = self._inside(np.array([ridge]))[:, 0]
-        inside = np.asarray(self.vectors @ (g * (self.vectors.T @ y).T).T)
+        inside = np.asarray(self.vectors @ (self._inside(ridge) * (self.vectors.T @ y).T).T)
         return inside if self.complete else inside + self._outside(y) / ridge
 
     def feature_coefficients(self, y: Array, ridge: float) -> tuple[Array, float]:
@@ -122,39 +121,29 @@ class Ridge:
         b = float(self.weights @ (y - self.features @ w)) if self.fit_intercept else 0.0
         return np.asarray(w), b
 
-    def diagonal(self, ridges: Array) -> Array:
-        """Diagonal of ``P`` at each ridge, shape (n, ridges)."""
-        inside = self.vectors**2 @ self._inside(ridges)
-        if self.complete:
-            return np.asarray(inside)
+    def diagonal(self, ridge: float) -> Array:
+        """Diagonal of ``P``."""
+        inside = np.asarray(self.vectors**2 @ self._inside(ridge))
         reach = self.weights * (1 - self.weights if self.fit_intercept else 1.0)
-        return np.asarray(inside + reach[:, None] / ridges)
+        return inside if self.complete else inside + reach / ridge
 
     def loo_residuals(self, y: Array, ridge: float) -> Array:
         """Leave-one-out residuals at one ridge, shaped as ``y``: (n,) or (n, q)."""
-        diagonal = self.diagonal(np.array([ridge]))[:, 0]
-        return np.asarray((self.coefficients(y, ridge).T / diagonal).T)
+        return np.asarray((self.coefficients(y, ridge).T / self.diagonal(ridge)).T)
 
     def loo_errors(self, y: Array, ridges: Array) -> Array:
         """Weighted mean squared leave-one-out residual at each ridge, added up over targets."""
-        g, diagonal = self._inside(ridges), self.diagonal(ridges)
-        errors = np.zeros(len(ridges))
-        for target in np.atleast_2d(y.T):
-            Py = self.vectors @ (g * (self.vectors.T @ target)[:, None])
-            if not self.complete:
-                Py += self._outside(target)[:, None] / ridges
-            errors += self.weights @ (Py / diagonal) ** 2
-        return errors
+        return np.array([np.sum(self.weights @ self.loo_residuals(y, r) ** 2) for r in ridges])
 
     def best_ridge(self, y: Array, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error on the grid, at least ``floor`` of the trace."""
         ridges = (self.trace or 1.0) * RIDGE_GRID[floor <= RIDGE_GRID]
         return float(ridges[best_of(self.loo_errors(y, ridges))])
 
-    def _inside(self, ridges: Array) -> Array:
-        """What multiplies ``U U'``, shape (eigenvalues, ridges)."""
-        g = 1 / (self.eigenvalues[:, None] + ridges)
-        return g if self.complete else g - 1 / ridges
+    def _inside(self, ridge: float) -> Array:
+        """What multiplies ``U U'``, one number an eigenvalue."""
+        g = 1 / (self.eigenvalues + ridge)
+        return np.asarray(g if self.complete else g - 1 / ridge)
 
     def _outside(self, y: Array) -> Array:
         """``S Q S y``."""
@@ -273,7 +262,7 @@ class LeaveOutRidge:
         PZ, PT = (self.ridge.coefficients(each, ridge) for each in (Zg, targets))
         core = np.eye(len(columns)) - Zg.T @ PZ
         PZC = solve(core, PZ.T, assume_a="pos", check_finite=False).T
-        diagonal = self.ridge.diagonal(np.array([ridge]))[:, 0] + np.sum(PZC * PZ, axis=1)
+        diagonal = self.ridge.diagonal(ridge) + np.sum(PZC * PZ, axis=1)
         return np.asarray((PT + PZC @ (Zg.T @ PT)) / diagonal[:, None])
 
 

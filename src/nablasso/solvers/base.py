@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from nablasso.problems import Coefficients, DualPoint, Problem
 from nablasso.types import Array, Mask
 
+POLISH_FROM = 1e-6  # a looser tol is taken at its word
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
@@ -80,6 +81,9 @@ class Solution(Certified):
     point: DualPoint
 
 
+Steps = Iterator[Solution | Coefficients]
+
+
 class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     """Holds settings only: no data, no iterates. ``tol`` is relative to the primal at ``f = 0``."""
 
@@ -87,22 +91,29 @@ class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
     max_iter: int
 
     @abstractmethod
-    def steps(self, problem: AnyProblem, start: Array | None) -> Iterator[Solution | Coefficients]:
+    def steps(self, problem: AnyProblem, start: Array | None) -> Steps:
         """What is found in each iteration, beginning with the start; see :func:`follow`."""
 
     def solve(self, problem: AnyProblem, start: Array | None = None) -> Solution:
         """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``."""
         return follow(self.steps(problem, start), self.tol * problem.reference, self.max_iter)
 
-    def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002
-        """A solution closer to the optimum than ``tol`` asks for, where that is cheap."""
-        return solution
+    def finer(self, solution: Solution) -> Self | None:  # noqa: ARG002
+        """What brings the gap of a solution far below ``tol``, where that is cheap."""
+        return None
 
+    def polish(self, problem: AnyProblem, solution: Solution) -> Solution:
+        """A solution closer to the optimum than ``tol`` asks for, or the same.
 
-def closer(solution: Solution, polished: Solution) -> Solution:
-    """The one of smaller gap, after all iterations of both, as the first one ended."""
-    best = min(solution, polished, key=lambda found: found.gap)
-    return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
+        Two runs that differ by rounding then give the same answer to many digits. Nothing is done
+        where a looser ``tol`` than the default was asked for, or was not reached.
+        """
+        finer = self.finer(solution)
+        if finer is None or self.tol > POLISH_FROM or solution.status is not Status.CONVERGED:
+            return solution
+        polished = finer.solve(problem, solution.point.s)
+        best = min(solution, polished, key=lambda found: found.gap)
+        return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
 
 
 def certify(problem: Problem, coef: Coefficients, n_iter: int) -> Solution:

@@ -26,30 +26,21 @@ iteration. Cost: one O(n^3) inversion a step, and five to ten steps.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
 import numpy as np
 from sklearn.base import clone
 
-from nablasso.problems import (
-    Coefficients,
-    DualPoint,
-    Problem,
-    SmoothProblem,
-    SquaredProblem,
-    between,
-    descend,
-)
-from nablasso.solvers.base import Solution, Solver, Status, closer, follow
+from nablasso.problems import DualPoint, Problem, SmoothProblem, SquaredProblem, between, descend
+from nablasso.solvers.base import Solution, Solver, Status, Steps, follow
 from nablasso.solvers.papers import Admm
 from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
-POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
+POLISH_STEPS, POLISH_TOL = 200, 1e-13
 RESCUE_AFTER, RESCUE_STEPS = 4, 1000  # products over n d; iterations of ADMM
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
@@ -70,9 +61,7 @@ class DualSolver(Solver[SquaredProblem]):
         self.max_iter = max_iter
         self.spectral_steps = spectral_steps
 
-    def steps(
-        self, problem: SquaredProblem, start: Array | None
-    ) -> Iterator[Solution | Coefficients]:
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
         """The dual points on the way from ``start`` (zero by default)."""
         shape = problem.space.points.shape
         point = problem.feasible_point(np.zeros(shape) if start is None else start)
@@ -91,21 +80,16 @@ class DualSolver(Solver[SquaredProblem]):
                 yield _solution(problem, run.point, n_iter)
                 return
 
-    def polish(self, problem: SquaredProblem, solution: Solution) -> Solution:
-        """Spend up to twice as many products again to bring the gap far below ``tol``.
+    def finer(self, solution: Solution) -> DualSolver | None:
+        """Up to twice as many products again.
 
-        Two runs that differ by rounding then give the same answer to many digits. Nothing is done
-        where a looser ``tol`` than the default was asked for, or was not reached, nor with more
-        than ``large`` unknowns, where two solutions at once would be too many.
+        Not with more than ``large`` unknowns, where two solutions at once would be too many.
         """
-        if solution.point.s.size > self.large:
-            return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)
-        if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED or budget < 1:
-            return solution
-        finer = DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
-        return closer(solution, finer.solve(problem, solution.point.s))
+        if solution.point.s.size > self.large or budget < 1:
+            return None
+        return DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
 
     def _factored(self, problem: SquaredProblem, run: _Run) -> _Run:
         """Go on from where ADMM gets to, if its dual is the better one."""
@@ -228,9 +212,7 @@ class Newton(Solver[SmoothProblem]):
         """As all; iterations are those of the models, so they do not end the steps."""
         return follow(self.steps(problem, start), self.tol * problem.reference, np.inf)
 
-    def steps(
-        self, problem: SmoothProblem, start: Array | None
-    ) -> Iterator[Solution | Coefficients]:
+    def steps(self, problem: SmoothProblem, start: Array | None) -> Steps:
         """The kernel machine with the dual variable ``start``, then the best model so far."""
         s = np.zeros(problem.space.points.shape) if start is None else start
         here, target = problem.feasible_point(s), self.tol * problem.reference
@@ -254,12 +236,9 @@ class Newton(Solver[SmoothProblem]):
             if idle == IDLE:
                 return
 
-    def polish(self, problem: SmoothProblem, solution: Solution) -> Solution:
-        """A few more steps towards a gap far below ``tol``, as :meth:`DualSolver.polish`."""
-        if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED:
-            return solution
-        finer = Newton(self.inner, tol=NEWTON_POLISH_TOL, max_iter=NEWTON_POLISH_STEPS)
-        return closer(solution, finer.solve(problem, solution.point.s))
+    def finer(self, solution: Solution) -> Newton:  # noqa: ARG002
+        """A few more steps."""
+        return Newton(self.inner, tol=NEWTON_POLISH_TOL, max_iter=NEWTON_POLISH_STEPS)
 
     def _step(
         self, problem: SmoothProblem, here: DualPoint, allowed: float

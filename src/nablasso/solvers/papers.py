@@ -43,7 +43,6 @@ et al. (2010), section 3.4.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
@@ -51,8 +50,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.errors import InvalidParameterError
 from nablasso.penalties import Penalty
-from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
-from nablasso.solvers.base import Solution, Solver, certify
+from nablasso.problems import SquaredProblem, top_eigenvalue
+from nablasso.solvers.base import Solution, Solver, Steps, certify
 from nablasso.types import Array, Mask
 
 OUTER_TOL = 1e-2  # of the outer rule, at first
@@ -80,17 +79,15 @@ class PaperSolver(Solver[SquaredProblem]):
 class Denovas(PaperSolver):
     """The two nested loops of Algorithm 1; the rule: ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``."""
 
-    def steps(
-        self, problem: SquaredProblem, start: Array | None
-    ) -> Iterator[Solution | Coefficients]:
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
         """The outer loop."""
         maps, outer_tol, small = _Maps(problem), OUTER_TOL, False
         f = before = maps.function(start)
         n, shrink = len(problem.y), 1 - problem.ridge / maps.sigma
         v = -f[n:].reshape(maps.shape) * (problem.ridge / maps.sigma)  # as at the solution
         momentum = 1.0
-        coef = maps.unpack(f)
         for t in count(1):
+            coef = problem.with_intercept(*maps.coefficients(f))
             yield certify(problem, coef, t - 1) if small or t > self.max_iter else coef
             outer_tol /= 2 if small else 1
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
@@ -101,7 +98,6 @@ class Denovas(PaperSolver):
             w[:n] -= (Sf - maps.y) / maps.sigma
             v = self._inner(maps, w, v, t)
             f, before = w - np.concatenate([np.zeros(n), v.ravel()]), f
-            coef = maps.unpack(f)
             small = maps.norm(f - before) <= outer_tol * maps.norm(f)
 
     def _inner(self, maps: _Maps, w: Array, v: Array, t: int) -> Array:
@@ -169,9 +165,6 @@ class _Maps(Rooted):
         values, gradients = self.problem.space.products(u, v)
         return float(np.sqrt(max(float(u @ values + np.sum(v * gradients)), 0.0)))
 
-    def unpack(self, f: Array) -> Coefficients:
-        return self.problem.with_intercept(*self.coefficients(f))
-
 
 def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
     r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
@@ -228,9 +221,7 @@ def consistent_tau(
 class Admm(PaperSolver):
     """Alternating directions with closed-form steps; the rule is that residuals are small."""
 
-    def steps(
-        self, problem: SquaredProblem, start: Array | None
-    ) -> Iterator[Solution | Coefficients]:
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
         """S1, S2 and S3, from the multiplier of a dual variable ``start``."""
         (penalty, step), zero = self.splitting(problem), np.zeros(problem.space.points.shape)
         g = problem.dual_point(zero if start is None else start).g
@@ -238,12 +229,9 @@ class Admm(PaperSolver):
         kappa /= max(float(penalty.partition.norms(g).mean()), 1e-12)
         lam = zero if start is None else -start / kappa
         phi = penalty.prox(g + lam, problem.alpha / kappa)
-        coef, tol, small = (
-            problem.with_intercept(np.zeros_like(problem.y), zero),
-            RESIDUAL_TOL,
-            False,
-        )
+        w, tol, small = (np.zeros_like(problem.y), zero), RESIDUAL_TOL, False
         for n_iter in count():
+            coef = problem.with_intercept(*w)
             looked = small or n_iter == self.max_iter or (n_iter and n_iter % LOOK_EVERY == 0)
             yield certify(problem, coef, n_iter) if looked else coef
             tol /= 2 if small else 1
@@ -251,7 +239,6 @@ class Admm(PaperSolver):
             shifted, before = Zw + lam, phi
             phi = penalty.prox(shifted, problem.alpha / kappa)
             lam = shifted - phi
-            coef = problem.with_intercept(*w)
             away, moved, size, multiplier = map(np.linalg.norm, (Zw - phi, phi - before, Zw, lam))
             small = max(away, moved) <= tol * max(size, multiplier)
             if n_iter < ADAPT_STEPS:  # one residual may be ten times the other
