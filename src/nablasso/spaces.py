@@ -111,11 +111,14 @@ class RepresenterSpace:
 
     def evaluate(self, Z: Array, u: Array, v: Array | None = None) -> Array:
         """Values at new points ``Z`` (k, d), in chunks of bounded memory; ``u`` (n,) or (n, q)."""
-        out = np.empty((len(Z), *u.shape[1:]))
+        out, u = np.empty((len(Z), *u.shape[1:])), self._padded(u)
+        if v is None:
+            gram = self.kernel.against(self._centres)
+            for rows in row_blocks(len(Z), max(self.points.shape)):
+                out[rows] = gram(Z[rows] * self.scales) @ u
+            return out
         for rows, operator in self._chunks(Z):
-            out[rows] = operator.gram() @ self._padded(u)
-            if v is not None:
-                out[rows] += operator.push(v * self.scales)[0]
+            out[rows] = operator.gram() @ u + operator.push(v * self.scales)[0]
         return out
 
     def evaluate_gradients(self, Z: Array, u: Array, v: Array | None = None) -> Array:

@@ -120,6 +120,7 @@ def test_gram_is_the_function_of_two_points(kernel, function):
     close(kernel.between(Z, X).gram(), expected, 1e-13)
     close(kernel(Z, X), expected, 1e-13)
     close(kernel(Z.tolist(), X.tolist()), expected, 1e-13)
+    close(kernel.against(X)(Z), expected, 1e-13)
 
 
 @each_kernel

@@ -27,7 +27,7 @@ the product of its weights, a point with its weight. Only the first ``MAX_ROWS``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
@@ -209,6 +209,10 @@ class Kernel(BaseEstimator, ABC):
         """Gram matrix between ``Z`` and ``X``, shape (m, n)."""
         return self.between(np.asarray(Z, dtype=float), np.asarray(X, dtype=float)).gram()
 
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """``Z`` to the Gram matrix with centres ``X``, whose own part is computed once."""
+        return lambda Z: self.between(Z, X).gram()
+
     def __add__(self, other: Kernel) -> Kernel:
         """Sum of two kernels."""
         if not isinstance(other, Kernel):
@@ -246,6 +250,11 @@ class _Combined(Kernel):
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind all terms to evaluation points and centres."""
         return _CombinedOperator([(c, kernel.between(Z, X)) for c, kernel in self.terms()])
+
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """Of all terms."""
+        terms = [(c, kernel.against(X)) for c, kernel in self.terms()]
+        return lambda Z: np.asarray(sum(c * gram(Z) for c, gram in terms))
 
     def derivative_diagonal(self, X: Array) -> Array:
         """Sum of the derivative diagonals."""

@@ -19,7 +19,9 @@ nothing, and are flat far outside, so an outlier does not dominate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -42,6 +44,10 @@ class DotProductKernel(ScalarKernel):
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
         return ProfileOperator(self, Z @ X.T, Z, X)
+
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """One product."""
+        return lambda Z: self.first_two(Z @ X.T)[0]
 
     def derivative_diagonal(self, X: Array) -> Array:
         """``phi'(|x|^2) + phi''(|x|^2) x_a^2``."""
@@ -123,6 +129,11 @@ class AdditivePower(Kernel):
         """Bind to evaluation points and centres."""
         return _AdditiveOperator(self, Z, X)
 
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """The features of ``X`` once, and no slopes."""
+        gram = self._outer().against(self._values(X))
+        return lambda Z: gram(self._values(Z))
+
     def derivative_diagonal(self, X: Array) -> Array:
         """``psi' |J_a|^2 + psi'' (J_a . Phi_a)^2`` with ``psi`` the power."""
         Phi, J = self.features(X)
@@ -137,29 +148,42 @@ class AdditivePower(Kernel):
         knots, root = self._knots()
         delta = X[:, :, None] - knots
         bumps = np.exp(-(delta**2) / (2 * WIDTH**2))
-        if self.centre is None:
-            bumps0 = np.exp(-(knots**2) / (2 * WIDTH**2))
-            Phi = (bumps - bumps0) @ root
-        else:
-            Phi = bumps @ root - self.centre
-        J = (bumps * delta / -(WIDTH**2)) @ root
+        return self._mapped(bumps, root), self._scaled((bumps * delta / -(WIDTH**2)) @ root)
+
+    def _values(self, X: Array) -> Array:
+        """``Phi`` alone."""
+        knots, root = self._knots()
+        return self._mapped(np.exp(-((X[:, :, None] - knots) ** 2) / (2 * WIDTH**2)), root)
+
+    def _mapped(self, bumps: Array, root: Array) -> Array:
+        if self.centre is not None:
+            return self._scaled(bumps @ root - self.centre)
+        at_zero = np.exp(-(self._knots()[0] ** 2) / (2 * WIDTH**2))
+        return self._scaled((bumps - at_zero) @ root)
+
+    def _scaled(self, features: Array) -> Array:
         if self.scale is not None:
-            Phi *= np.asarray(self.scale)[:, None]
-            J *= np.asarray(self.scale)[:, None]
-        return Phi.reshape(len(X), -1), J.reshape(len(X), -1)
+            features *= np.asarray(self.scale)[:, None]
+        return features.reshape(len(features), -1)
 
     def _knots(self) -> tuple[Array, Array]:
         if not isinstance(self.rank, int | np.integer) or self.rank < 3:
             raise InvalidParameterError(
                 f"rank must be an integer of at least 3; got {self.rank!r}."
             )
-        knots = np.linspace(-REACH, REACH, self.rank)
-        G = np.exp(-((knots[:, None] - knots) ** 2) / (2 * WIDTH**2))
-        w, V = eigh(G)
-        return knots, V / np.sqrt(np.maximum(w, 1e-8)) @ V.T
+        return _knots_of(int(self.rank))
 
     def _outer(self) -> Polynomial:
         return Polynomial(self.order, self.offset)
+
+
+@cache
+def _knots_of(rank: int) -> tuple[Array, Array]:
+    """Knots, and the root of the inverse of their Gram matrix."""
+    knots = np.linspace(-REACH, REACH, rank)
+    G = np.exp(-((knots[:, None] - knots) ** 2) / (2 * WIDTH**2))
+    w, V = eigh(G)
+    return knots, V / np.sqrt(np.maximum(w, 1e-8)) @ V.T
 
 
 class _AdditiveOperator(KernelOperator):
