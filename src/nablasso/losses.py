@@ -240,10 +240,6 @@ class Squared(_Tube):
 
     corner = False
 
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``."""
-        return 2 * (z - y)
-
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Weighted mean of the residuals."""
         return float(weights @ (y - z))

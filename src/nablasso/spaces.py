@@ -20,8 +20,8 @@ from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,27 +149,25 @@ class Function:
     intercept: float
     columns: Index
     space: RepresenterSpace | None = None
-    u: Array | None = None
+    u: Array = field(default_factory=lambda: np.empty(0))
     v: Array | None = None
 
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None:
             return np.full(len(Z), self.intercept)
-        return np.asarray(self.intercept + self._at(self.space.evaluate, Z))
+        return np.asarray(self.intercept + self.space.evaluate(Z[:, self.columns], self.u, self.v))
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         if self.space is None:
             return np.zeros(Z.shape)
+        own = self.space.evaluate_gradients(Z[:, self.columns], self.u, self.v)
         if np.array_equal(self.columns, np.arange(Z.shape[1])):
-            return self._at(self.space.evaluate_gradients, Z)
+            return own
         out = np.zeros(Z.shape)
-        out[:, self.columns] = self._at(self.space.evaluate_gradients, Z)
+        out[:, self.columns] = own
         return out
-
-    def _at(self, rule: Callable[..., Array], Z: Array) -> Array:
-        return rule(Z[:, self.columns], self.u, self.v)
 
 
 class PenaltyPoints(NamedTuple):

@@ -186,40 +186,35 @@ def _knots_of(rank: int) -> tuple[Array, Array]:
     return knots, V / np.sqrt(np.maximum(w, 1e-8)) @ V.T
 
 
-class _AdditiveOperator(KernelOperator):
+class _AdditiveOperator(ProfileOperator):
     """The dot-product operator of the features between two multiplications by ``J``."""
 
     def __init__(self, kernel: AdditivePower, Z: Array, X: Array) -> None:
         self.shape = (len(Z), X.shape[1], int(kernel.rank))
         Phi_z, self.J_z = kernel.features(Z)
         Phi_x, self.J_x = (Phi_z, self.J_z) if X is Z else kernel.features(X)
-        self.inner = ProfileOperator(kernel._outer(), Phi_z @ Phi_x.T, Phi_z, Phi_x)
-
-    def gram(self) -> Array:
-        return self.inner.gram()
+        super().__init__(kernel._outer(), Phi_z @ Phi_x.T, Phi_z, Phi_x)
 
     def push(self, v: Array) -> tuple[Array, Array]:
-        return self.inner.push(self._lift(v))
+        return super().push(self._lift(v))
 
     def pull(self, u: Array, v: Array, carry: Array) -> Array:
-        return self._lower(self.inner.pull(u, self._lift(v), carry))
+        return self._lower(super().pull(u, self._lift(v), carry))
 
     def slopes(self, u: Array) -> Array:
-        return self._lower(self.inner.slopes(u))
+        return self._lower(super().slopes(u))
 
     def dense(self) -> tuple[Array, Array]:
         """``D`` and ``L``; the features are summed first, so nothing of size rank^2 is held."""
-        m, d, r = self.shape
-        K1, K2 = self.inner.K1, self.inner.K2
-        J_z, J_x = self.J_z.reshape(m, d, r), self.J_x.reshape(-1, d, r)
-        Phi_z, Phi_x = self.inner.Z.reshape(m, d, r), self.inner.X.reshape(-1, d, r)
+        J_z, Phi_z = (F.reshape(self.shape) for F in (self.J_z, self.Z))
+        J_x, Phi_x = (F.reshape(-1, *self.shape[1:]) for F in (self.J_x, self.X))
         along_z = np.einsum("iat,jat->iaj", J_z, Phi_x)
         along_x = np.einsum("iat,jat->iaj", Phi_z, J_x)
-        L = np.einsum("ij,iaj,ibj->iajb", K2, along_z, along_x)
+        L = np.einsum("ij,iaj,ibj->iajb", self.K2, along_z, along_x)
         both = np.einsum("iat,jat->iaj", J_z, J_x)
-        for a in range(d):
-            L[:, a, :, a] += K1 * both[:, a]
-        return K1[:, None, :] * along_z, L
+        for a in range(self.shape[1]):
+            L[:, a, :, a] += self.K1 * both[:, a]
+        return self.K1[:, None, :] * along_z, L
 
     def _lift(self, v: Array) -> Array:
         return np.asarray(np.repeat(v, self.shape[2], axis=1) * self.J_x)

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -324,12 +324,7 @@ SETTLED = 0.01
 NOISE_STEPS = 2  # of the noise of a radial kernel before each look at the derivatives
 
 
-class Walked(NamedTuple):
-    """The best pass of a walk: groups by decreasing share in the fit, variances, noise."""
-
-    order: Index
-    variances: Array
-    noise: float
+Walked = tuple[Index, Array, float]  # groups by decreasing share in the fit, variances, noise
 
 
 def walk(evidence: Evidence) -> Walked | None:
@@ -347,7 +342,7 @@ def walk(evidence: Evidence) -> Walked | None:
         share, new = _radial_step(part, v, solved) if radial else _product_step(part, v, solved)
         if solved.value < least:
             order = np.argsort(-share, kind="stable")
-            least, best = solved.value, Walked(alive[order], v[order], solved.r)
+            least, best = solved.value, (alive[order], v[order], solved.r)
         moved = float(np.max(np.abs(new - v)) / max(new.max(), 1e-300))
         stays = new >= (FLAT if radial else FADED) * new.max()
         if moved < SETTLED and abs(r / solved.r - 1) < SETTLED:

@@ -48,12 +48,8 @@ class Warp:
     offset: float
 
     def __call__(self, y: Array) -> Array:
-        """The warped target."""
-        return self.side * np.log(self._inner(y))
-
-    def log_slope(self, y: Array) -> Array:
-        """Log of the derivative."""
-        return -np.log(self._inner(y))
+        """The warped target; its derivative is ``exp(-side t)``."""
+        return self.side * np.log(np.maximum(self.side * (y - self.end) + self.offset, 1e-300))
 
     def back(self, t: Array) -> Array:
         """The target again."""
@@ -69,9 +65,6 @@ class Warp:
         return replace(
             self, end=self.side * min(self.side * self.end, float((self.side * y).min()))
         )
-
-    def _inner(self, y: Array) -> Array:
-        return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
 
     def __str__(self) -> str:
         if self.side < 0:
@@ -149,7 +142,8 @@ class Assumption:
         """Mean log derivative of the target."""
         if self.warp is None:
             return 0.0
-        return float(np.average(self.warp.log_slope(y), axis=0, weights=weights).mean())
+        log_slopes = -self.warp.side * self.warp(y)
+        return float(np.average(log_slopes, axis=0, weights=weights).mean())
 
     def only(self, rows: Index) -> Assumption:
         """For some of the rows."""

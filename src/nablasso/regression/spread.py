@@ -54,7 +54,7 @@ class Spread:
     def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
         """Differences from a function with these rows, at ``centres`` (k, d) besides."""
         space, columns = function.space, function.columns
-        if space is None or function.u is None:
+        if space is None:
             return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
         X = np.vstack([space.X, centres[:, columns]])
         n, m = len(space.X), len(X)
