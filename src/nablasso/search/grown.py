@@ -10,7 +10,7 @@ found.predict(X), found.gradient(X)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -25,10 +25,10 @@ from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (
     Judgement,
-    Kind,
     first_judgement,
     is_skewed,
     label_judgement,
+    log_judgement,
 )
 from nablasso.streaming.sample import SAMPLE, CodedTable, coded_table
 from nablasso.streaming.sources import Source
@@ -115,11 +115,9 @@ class Grown:
 
 def grow(
     source: Source,
-    target_kind: Kind = "auto",
     rules: Rules | None = None,
     *,
-    positive: float = 1.0,
-    categories: Collection[int] = (),
+    label: float | None = None,
     time: bool | None = None,
     certificate: bool = False,
     **wishes: Any,
@@ -130,13 +128,9 @@ def grow(
     ----------
     source : Source
         Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`.
-    target_kind : {"auto", "number", "count", "positive", "label"}
-        What y is.
     rules : Rules, optional
-    positive : float
-        The label that is told from all others.
-    categories : collection of int
-        Columns whose values are names, not numbers.
+    label : float, optional
+        The label that is told from all others; without one, y are numbers.
     time : bool, optional
         Whether the order of the rows is time; judged by the residuals if not given.
     certificate : bool
@@ -145,8 +139,8 @@ def grow(
         ``groups``, ``keep`` and ``max_columns`` of :class:`~nablasso.search.growth.Growth`.
     """
     rules = rules or Rules()
-    table = coded_table(source, MOST_FUNCTIONS[1], categories)
-    judgement = _judgement(target_kind, table, rules, positive)
+    table = coded_table(source, MOST_FUNCTIONS[1])
+    judgement = _judgement(table, rules, label)
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
         start = Growth(table.on_sample(SAMPLE), judgement, rules, **wishes)
@@ -176,15 +170,15 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     return replace(found, certificate=made, certified=frozenset(agreed))
 
 
-def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> Judgement:
+def _judgement(table: CodedTable, rules: Rules, label: float | None) -> Judgement:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
-    if kind == "label":
-        return label_judgement(y, weight, positive)
-    plain = first_judgement(kind, y, weight)
-    if kind != "auto" or plain.response.name != "squares" or not is_skewed(y, weight):
+    if label is not None:
+        return label_judgement(y, weight, label)
+    plain = first_judgement(y, weight)
+    if plain.response.name != "squares" or not is_skewed(y, weight):
         return plain
-    logs = first_judgement("positive", y, weight)
+    logs = log_judgement(y, weight)
     even = replace(rules, tails=np.inf)
     values = []
     for judgement in (plain, logs):

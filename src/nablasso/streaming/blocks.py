@@ -55,7 +55,7 @@ class Raw(NamedTuple):
 class Rows(NamedTuple):
     """Some rows of a table: checked, with numbers as targets."""
 
-    X: Array  # (m, d), perhaps in single precision; NaN is missing
+    X: Array  # (m, d), perhaps in single precision
     y: Array  # (m,)
     weight: Array  # (m,): how many rows each one stands for
     part: int  # number of the part
@@ -92,11 +92,10 @@ class Reading:
     """How rows that were read become rows to compute with.
 
     ``classes`` turn labels into their numbers and ``factors`` multiply the weights of each class;
-    ``missing`` says whether NaN may stand in X, ``encoding`` how cells become numbers.
+    ``encoding`` says how cells become numbers.
     """
 
     names: tuple[str, ...]
-    missing: bool = False
     encoding: Encoding | None = None
     classes: NDArray[Any] | None = None
     factors: Array | None = None
@@ -108,12 +107,8 @@ class Reading:
         if not np.isfinite(y).all():
             raise _bad(raw, y, "the target")
         if not (np.isfinite(X.sum()) or np.isfinite(X).all()):
-            for j, name in enumerate(self.names):
-                x = X[:, j]
-                if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
-                    raise _bad(
-                        raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
-                    )
+            j = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
+            raise _bad(raw, X[:, j], f"column {self.names[j]!r}")
         if self.factors is not None:
             weight = weight * self.factors[y.astype(np.intp)]
         return Rows(X, y, weight, part, start)

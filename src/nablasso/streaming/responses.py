@@ -32,7 +32,6 @@ from nablasso.errors import InvalidDataError
 from nablasso.types import Array
 
 Sums = dict[str, Array]
-Kind = Literal["auto", "number", "count", "positive", "label"]
 
 CELLS = 40  # of the histogram of log|residual|, for a factor of e: 2.5 % of a deviation
 SIZES = 30  # factors of e below and above one that the histogram covers
@@ -164,23 +163,19 @@ class Judgement:
     start: float
 
 
-def first_judgement(kind: Kind, y: Array, weight: Array) -> Judgement:
+def first_judgement(y: Array, weight: Array) -> Judgement:
     """What the sampled targets say."""
-    if not np.isfinite(y).all():
-        raise InvalidDataError("y must be finite; drop the rows where it is missing.")
-    mean = float(weight @ y / weight.sum())
-    if kind == "label":
-        return label_judgement(y, weight, 1.0)
-    if kind == "count" or (kind == "auto" and _are_counts(y, weight)):
-        response = Response("counts")
+    if _are_counts(y, weight):
+        response, mean = Response("counts"), float(weight @ y / weight.sum())
         return Judgement(response, "counts, with a log link", response.start(mean))
-    if kind == "positive":
-        if (y <= 0).any():
-            raise InvalidDataError("A positive target was promised, but y has values up to 0.")
-        centre, scale = _units(np.log(y), weight)
-        return Judgement(Response("squares", centre, scale, log=True), "log of y", 0.0)
     centre, scale = _units(y, weight)
     return Judgement(Response("squares", centre, scale), "squares: no sign of tails", 0.0)
+
+
+def log_judgement(y: Array, weight: Array) -> Judgement:
+    """The log of positive numbers is the target."""
+    centre, scale = _units(np.log(y), weight)
+    return Judgement(Response("squares", centre, scale, log=True), "log of y", 0.0)
 
 
 def label_judgement(y: Array, weight: Array, positive: float) -> Judgement:

@@ -21,7 +21,7 @@ at the cost of a second pass.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -212,7 +212,6 @@ def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
 def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
     X, y = np.array(rows.X, dtype=float, order="C"), rows.y + 0.0
     X += 0.0  # -0.0 is 0.0
-    X[np.isnan(X)] = np.nan  # one pattern of bits
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
     piece = Sample(hashes_of(X, y, ordered), X, y, rows.weight, place)
     return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
@@ -302,19 +301,18 @@ class CodedTable:
         return "sorted" if is_sorted.any() else "time"
 
 
-def coded_table(source: Source, most: int, categories: Collection[int] = ()) -> CodedTable:
+def coded_table(source: Source, most: int) -> CodedTable:
     """A table in codes, with at most so many functions of a column.
 
     Two passes over the rows and one over the codes, once for each source.
     """
-    key = tuple(sorted(categories))
-    if key not in source.tables:
-        source.tables[key] = _coded(source, most, key)
-    made: CodedTable = source.tables[key]
+    if "codes" not in source.tables:
+        source.tables["codes"] = _coded(source, most)
+    made: CodedTable = source.tables["codes"]
     return made
 
 
-def _coded(source: Source, most: int, categories: Collection[int]) -> CodedTable:
+def _coded(source: Source, most: int) -> CodedTable:
     sample = fair_sample(source, SAMPLE)
     if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(
@@ -322,9 +320,7 @@ def _coded(source: Source, most: int, categories: Collection[int]) -> CodedTable
             f"{len(sample.y)}."
         )
     bins = bins_for(source.n_columns)
-    drafts = [
-        draft(sample.X[:, j], sample.weight, bins, j in categories) for j in range(source.n_columns)
-    ]
+    drafts = [draft(x, sample.weight, bins) for x in sample.X.T]
     coded = source.coded(drafts)
     columns, counts = counted(coded, drafts, most)
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])

@@ -111,7 +111,7 @@ class Source:
 
     A ``fingerprint`` changes when the table does: results of another table are not taken up.
     ``target`` is the name of the target where it is a column, ``origin`` what messages call the
-    table, ``missing`` says whether NaN may stand in X, ``named`` whether the names came with it.
+    table, ``named`` says whether the names came with it.
     """
 
     in_blocks = True  # what is_in_blocks asks
@@ -121,7 +121,6 @@ class Source:
     fingerprint: str = ""
     target: str | None = None
     origin: str = "The table"
-    missing: bool = False
     runner: Here | Cluster = field(default_factory=Here)
     store: Store = field(default_factory=Store)  # where results of passes are remembered
     named: bool = True
@@ -130,7 +129,7 @@ class Source:
     tables: dict[Any, Any] = field(init=False, default_factory=dict)  # made of it: in codes, ...
 
     def __post_init__(self) -> None:
-        self.reading = Reading(self.names, self.missing)
+        self.reading = Reading(self.names)
 
     @property
     def n_columns(self) -> int:
@@ -188,7 +187,6 @@ class Arrays(Source):
         weight: Any = None,
         *,
         rows: int = BLOCK_ROWS,
-        missing: bool = True,
         store: Store | None = None,
     ) -> None:
         arrays = [X, y] if weight is None else [X, y, weight]
@@ -210,7 +208,6 @@ class Arrays(Source):
                 [(len(y), p if p.dtype.kind != "O" else p.tolist()) for p in probes]
             ),
             origin=origin,
-            missing=missing,
             store=store or Store(),
             named=False,
         )
@@ -243,7 +240,7 @@ class CodedSource:
 
     def __init__(self, source: Source, columns: tuple[CodedColumn, ...]) -> None:
         self.source, self.columns = source, columns
-        self._codes = [(column.edges, column.category) for column in columns]
+        self._codes = [column.edges for column in columns]
         self._made: Items | None = None
 
     def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
@@ -343,7 +340,7 @@ def open_table(
     store = Store(None if checkpoint is None else Path(checkpoint))
     if not is_in_blocks(X):
         arrays = [np.asanyarray(a) for a in (X, y, sample_weight) if a is not None]  # also mapped
-        return Arrays(*arrays, rows=min(part_rows, BLOCK_ROWS), missing=False, store=store)
+        return Arrays(*arrays, rows=min(part_rows, BLOCK_ROWS), store=store)
     if is_dask(X):
         parts, names = partitions_of(X, y, sample_weight, ignore)
         return Source(
