@@ -8,7 +8,7 @@ from nablasso.streaming.codes import BINS, draft
 from nablasso.streaming.passes import Design, State, counted, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Response
 from nablasso.streaming.sample import fair_sample
-from nablasso.streaming.sources import Arrays
+from nablasso.streaming.sources import Arrays, CodedSource
 
 TERMS = ((0,), (2,), (0, 1), (1, 2, 3))
 
@@ -23,7 +23,7 @@ def table(n: int = 700, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def prepared(source: Arrays, response: Response, h: tuple[float, ...] = ()) -> tuple:
     sample = fair_sample(source, 1 << 16)
     drafts = [draft(sample.X[:, j], sample.weight, BINS) for j in range(4)]
-    coded = source.coded(drafts)
+    coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, 10)
     degrees = [degrees_of([10] * len(t), {1: 6, 2: 3, 3: 2}[len(t)]) for t in TERMS]
     design = Design(TERMS, tuple(degrees))

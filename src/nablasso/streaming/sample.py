@@ -22,7 +22,6 @@ at the cost of a second pass.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,11 +33,11 @@ from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, r
 from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError, TableProblem, TableProblems
-from nablasso.streaming.blocks import Block, CodedArrays, Part, Raw, Rows, weights_of
+from nablasso.streaming.blocks import Block, Raw, Rows, weights_of
 from nablasso.streaming.codes import CodedColumn, Codes, bins_for, draft
 from nablasso.streaming.passes import counted
 from nablasso.streaming.responses import Sums
-from nablasso.streaming.sources import Coded, Source
+from nablasso.streaming.sources import Coded, CodedSource, Source
 from nablasso.types import Array, Index
 
 if TYPE_CHECKING:
@@ -61,9 +60,7 @@ def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY
     TableProblems
         All that cannot be read.
     """
-    work = partial(_tallied, names=source.names)
-    items = [(part,) for part in source.parts]
-    found = source.runner.fold(work, _added, items, "Cells")
+    found = source.fold_cells(partial(_tallied, names=source.names), _added, "Cells")
     if found is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     tallies = {n: t.shortened() for n, t in zip(source.names, found, strict=True)}
@@ -78,21 +75,15 @@ def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY
     if not encoding.names:
         what = f"none of the {len(typed)} columns varies"
         raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
-    made = copy(source)
+    made = source.read_by(replace(source.reading, encoding=encoding))
     made.names = tuple(encoding.names)
-    made.reading = replace(source.reading, encoding=encoding)
-    made.sample, made.tables = None, {k: v for k, v in source.tables.items() if k == "labels"}
+    made.made = {what: known for what, known in source.made.items() if what == "labels"}
     return made
 
 
-def _tallied(part: Part, names: tuple[str, ...]) -> list[Tally] | None:
-    found = None
-    for raw in part.blocks():
-        if len(raw.y):
-            weight, table = weights_of(raw), as_pandas(raw.X, names)
-            tallies = [_tally(table[name], weight, raw) for name in names]
-            found = tallies if found is None else _added(found, tallies)
-    return None if found is None else [tally.shortened() for tally in found]
+def _tallied(raw: Raw, names: tuple[str, ...]) -> list[Tally]:
+    weight, table = weights_of(raw), as_pandas(raw.X, names)
+    return [_tally(table[name], weight, raw) for name in names]
 
 
 def _added(a: list[Tally], b: list[Tally]) -> list[Tally]:
@@ -129,6 +120,7 @@ class Sample(NamedTuple):
     y: Array
     weight: Array
     place: Index  # number of the first copy in the table
+    n_rows: int = 0  # of the table
 
     def first(self, k: int) -> Sample:
         """The first ``k`` rows: a fair sample of the sample."""
@@ -139,8 +131,7 @@ class Sample(NamedTuple):
         return self._at(np.argsort(self.place, kind="stable"))
 
     def _at(self, rows: Any) -> Sample:
-        parts: list[Any] = [part[rows] for part in self]
-        return Sample(*parts)
+        return Sample._make([*(part[rows] for part in self[:-1]), self.n_rows])
 
 
 class _Pile(NamedTuple):
@@ -169,26 +160,14 @@ def fair_sample(source: Source, size: int) -> Sample:
         If the table has no rows, or a value that is not finite where one is needed; the message
         names file, row and column.
     """
-    known = source.sample
-    if known is None or (known.size < size and len(known.rows.y) == known.size):
-        rows = source.remembered(("sample", size), partial(_drawn, source, size))
-        n_rows = int(rows.pop("n_rows"))
-        known = Drawn(size, Sample(**rows), n_rows)
-        source.sample = known
-    return known.rows.first(size)
+    what = ("sample", size)
+    found = source.once(what, lambda: source.remembered(what, partial(_drawn, source, size)))
+    return Sample(**found)
 
 
 def prepared_rows(source: Source) -> Sample:
     """The rows of a large table that kernels look at, in its order; terms use the same sample."""
     return fair_sample(source, SAMPLE).first(PREPARED_ROWS).in_order()
-
-
-class Drawn(NamedTuple):
-    """A sample, how many rows were asked for, and how many the table has."""
-
-    size: int
-    rows: Sample
-    n_rows: int
 
 
 def _drawn(source: Source, size: int) -> dict[str, Any]:
@@ -198,7 +177,7 @@ def _drawn(source: Source, size: int) -> dict[str, Any]:
         pile, sample = _pass(source, size, True)
     ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
-    return {**sample._replace(place=ends[part] + row)._asdict(), "n_rows": ends[-1]}
+    return sample._replace(place=ends[part] + row, n_rows=ends[-1])._asdict()
 
 
 def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
@@ -245,7 +224,8 @@ def _piled(a: _Pile, b: _Pile, size: int) -> _Pile:
 
 
 def _smallest(pieces: list[Sample], size: int) -> Sample:
-    hashes, X, y, weight, place = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    columns = zip(*(piece[:-1] for piece in pieces), strict=True)
+    hashes, X, y, weight, place = map(np.concatenate, columns)
     used = np.flatnonzero(weight > 0)
     order = used[np.argsort(hashes[used], kind="stable")]
     new = np.diff(hashes[order], prepend=hashes[order[:1]] + np.uint64(1)) != 0
@@ -285,7 +265,7 @@ class CodedTable:
         """The first sampled rows as a table, in the same functions; their order means nothing."""
         sample, codes = self.sample.first(rows), self.codes[:, :rows]
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(Block(codes, sample.y, weight))
+        coded = Block(codes, sample.y, weight)
         rows_there = np.array(len(sample.y))
         counts = {"rows": rows_there, "count": rows_there}
         return replace(self, sample=sample, codes=codes, coded=coded, counts=counts)
@@ -306,9 +286,7 @@ def coded_table(source: Source, most: int) -> CodedTable:
 
     Two passes over the rows and one over the codes, once for each source.
     """
-    if "codes" not in source.tables:
-        source.tables["codes"] = _coded(source, most)
-    made: CodedTable = source.tables["codes"]
+    made: CodedTable = source.once("codes", lambda: _coded(source, most))
     return made
 
 
@@ -321,7 +299,7 @@ def _coded(source: Source, most: int) -> CodedTable:
         )
     bins = bins_for(source.n_columns)
     drafts = [draft(x, sample.weight, bins) for x in sample.X.T]
-    coded = source.coded(drafts)
+    coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, most)
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
     return CodedTable(sample, codes, columns, coded, counts)

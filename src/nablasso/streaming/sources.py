@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,38 +32,31 @@ from nablasso.persistence import Store, digest
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
     BLOCK_ROWS,
+    ArrayPart,
     Block,
-    CodedArrays,
     Edge,
     Items,
     Merge,
     Part,
-    Raw,
     Reading,
     Task,
     added_labels,
+    dask,
     edge_of,
     joined,
     labels_of,
+    merged,
     neighbours_of,
+    on_cells,
     on_codes,
+    on_rows,
     rows_of,
     sorted_labels,
 )
-from nablasso.streaming.cluster import (
-    TIMEOUT,
-    Cluster,
-    DaskPartition,
-    current_client,
-    dask,
-    partitions_of,
-)
+from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, partitions_of
 from nablasso.streaming.codes import CodedColumn
 from nablasso.streaming.files import PART_ROWS, files_fingerprint, open_files
 from nablasso.types import Array
-
-if TYPE_CHECKING:
-    from nablasso.streaming.sample import Drawn
 
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
 
@@ -78,10 +70,7 @@ class Here:
 
     def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
         """``task(*item)`` of every item, merged in their order; None says there was nothing."""
-        results = track((task(*item) for item in items), len(items), label)
-        found = (result for result in results if result is not None)
-        first = next(found, None)
-        return None if first is None else reduce(merge, found, first)
+        return merged(track((task(*item) for item in items), len(items), label), merge)
 
     def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
         """Coded parts, or what reads their files when their rows are needed, and their edges.
@@ -125,8 +114,7 @@ class Source:
     store: Store = field(default_factory=Store)  # where results of passes are remembered
     named: bool = True
     reading: Reading = field(init=False)
-    sample: Drawn | None = field(init=False, default=None)
-    tables: dict[Any, Any] = field(init=False, default_factory=dict)  # made of it: in codes, ...
+    made: dict[Any, Any] = field(init=False, default_factory=dict)  # of it: a sample, codes, ...
 
     def __post_init__(self) -> None:
         self.reading = Reading(self.names)
@@ -138,36 +126,44 @@ class Source:
 
     def with_classes(self, classes: NDArray[Any], factors: Array) -> Source:
         """The table with the numbers of labels as targets, weights times those of the classes."""
-        key = digest((classes, factors))
-        if key not in self.tables:
-            made = copy(self)
-            made.reading = replace(self.reading, classes=classes, factors=factors)
-            made.sample, made.tables = None, {}
-            self.tables[key] = made
-        found: Source = self.tables[key]
+        reading = replace(self.reading, classes=classes, factors=factors)
+        found: Source = self.once(digest((classes, factors)), partial(self.read_by, reading))
         return found
+
+    def read_by(self, reading: Reading) -> Source:
+        """The same rows, of which other numbers are made."""
+        other = copy(self)
+        other.reading, other.made = reading, {}
+        return other
+
+    def once(self, what: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the table when it is first asked for."""
+        if what not in self.made:
+            self.made[what] = make()
+        return self.made[what]
 
     def fold(self, task: Task, merge: Merge, label: str = "Rows") -> Any:
         """Results of a task on every block, merged in the order of the rows; None without rows."""
-        work = partial(_on_rows, task=task, merge=merge, reading=self.reading)
+        work = partial(on_rows, task=task, merge=merge, reading=self.reading)
         return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
+
+    def fold_cells(self, task: Task, merge: Merge, label: str, inputs: bool = True) -> Any:
+        """The same on rows as they are read, without X if no ``inputs`` are asked for."""
+        parts = [  # what Dask is not given it does not compute
+            part if inputs or not isinstance(part, ArrayPart) else replace(part, X=None)
+            for part in self.parts
+        ]
+        work = partial(on_cells, task=task, merge=merge, inputs=inputs)
+        return self.runner.fold(work, merge, [(part,) for part in parts], label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
-        if "labels" not in self.tables:
-            items = [  # what Dask is not given it does not compute
-                (replace(part, X=None) if isinstance(part, DaskPartition) else part,)
-                for part in self.parts
-            ]
-            work = partial(self.runner.fold, labels_of, added_labels, items, "Labels")
-            made = self.remembered(("labels",), lambda: sorted_labels(work() or Counter()))
-            self.tables["labels"] = made["labels"], made["weights"]
-        found: tuple[NDArray[Any], Array] = self.tables["labels"]
-        return found
 
-    def coded(self, columns: Sequence[CodedColumn]) -> CodedSource:
-        """The table in codes."""
-        return CodedSource(self, tuple(columns))
+        def found() -> dict[str, Any]:
+            return sorted_labels(self.fold_cells(labels_of, added_labels, "Labels", inputs=False))
+
+        known = self.once("labels", lambda: self.remembered("labels", found))
+        return known["labels"], known["weights"]
 
     def remembered(self, what: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """A result in arrays by name, from the store where it is there."""
@@ -200,7 +196,7 @@ class Arrays(Source):
         probes = [np.asarray(array[probed[: len(y)]]) for array in arrays]
         super().__init__(
             [
-                ArrayPart(X, y, weight, s, min(s + rows, len(y)), origin)
+                ArrayPart(origin, X, y, weight, s, min(s + rows, len(y)))
                 for s in range(0, len(y), rows)
             ],
             tuple(f"x{j}" for j in range(np.shape(X)[1])),
@@ -213,32 +209,13 @@ class Arrays(Source):
         )
 
 
-@dataclass(frozen=True)
-class ArrayPart:
-    """A slice of arrays."""
-
-    X: Any
-    y: Any
-    weight: Any
-    start: int
-    stop: int
-    origin: str
-
-    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
-        """The slice; what is mapped from disk is read when it is used."""
-        at = slice(self.start, self.stop)
-        weight = None if self.weight is None else np.asarray(self.weight[at])
-        X = np.asarray(self.X[at]) if inputs else None
-        yield Raw(X, np.asarray(self.y[at]), weight, self.origin, self.start)
-
-
 # --- the table in codes ---
 
 
 class CodedSource:
     """A source in codes; they are made when a pass first needs them."""
 
-    def __init__(self, source: Source, columns: tuple[CodedColumn, ...]) -> None:
+    def __init__(self, source: Source, columns: Sequence[CodedColumn]) -> None:
         self.source, self.columns = source, columns
         self._codes = [column.edges for column in columns]
         self._made: Items | None = None
@@ -264,13 +241,7 @@ class CodedSource:
         return self._made
 
 
-Coded = CodedArrays | CodedSource
-
-
-def _on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading) -> Any:
-    results = map(task, rows_of(number, part, reading))
-    first = next(results, None)
-    return None if first is None else reduce(merge, results, first)
+Coded = Block | CodedSource
 
 
 def _encoded(number: int, part: Part, columns: Sequence[CodedColumn], reading: Reading) -> Block:
