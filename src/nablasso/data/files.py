@@ -19,7 +19,7 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ def first_line(text: str, path: Path, min_columns: int) -> tuple[str, list[str]]
 def parsed_rows(
     text: str,
     separator: str,
-    names: Sequence[str],
+    names: Collection[str],
     path: Path,
     *,
     first: int = 1,

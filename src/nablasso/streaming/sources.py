@@ -55,7 +55,7 @@ from nablasso.streaming.blocks import (
 )
 from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, partitions_of
 from nablasso.streaming.codes import CodedColumn
-from nablasso.streaming.files import PART_ROWS, files_fingerprint, open_files
+from nablasso.streaming.files import PART_ROWS, open_files
 from nablasso.types import Array
 
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
@@ -200,9 +200,7 @@ class Arrays(Source):
                 for s in range(0, len(y), rows)
             ],
             tuple(f"x{j}" for j in range(np.shape(X)[1])),
-            fingerprint=digest(
-                [(len(y), p if p.dtype.kind != "O" else p.tolist()) for p in probes]
-            ),
+            fingerprint=digest((len(y), probes)),
             origin=origin,
             store=store or Store(),
             named=False,
@@ -330,10 +328,11 @@ def open_table(
             f"{y!r:.40} and sample_weight={sample_weight!r:.40}."
         )
     paths, wanted, pieces = open_files(X, y, sample_weight, ignore, part_rows)
+    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     return Source(
         pieces,
         wanted.names,
-        fingerprint=f"{files_fingerprint(paths, wanted)} {part_rows}",
+        fingerprint=digest((wanted, states, part_rows)),
         target=y,
         origin=str(paths[0]) + (" ..." if len(paths) > 1 else ""),
         runner=_runner(client, timeout, store),
