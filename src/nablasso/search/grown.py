@@ -24,11 +24,11 @@ from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (
-    Judgement,
-    first_judgement,
+    Response,
+    first_response,
     is_skewed,
-    label_judgement,
-    log_judgement,
+    label_response,
+    log_response,
 )
 from nablasso.streaming.sample import SAMPLE, CodedTable, coded_table
 from nablasso.streaming.sources import Source
@@ -52,7 +52,6 @@ class Grown:
     columns: tuple[int, ...]
     gain: Mapping[int, float]
     terms: Mapping[Term, float]
-    judgement: Judgement  # the loss, and why
     n_rows: int
     passes: int
     model: Posterior
@@ -65,7 +64,7 @@ class Grown:
     @property
     def reason(self) -> str:
         """Why this loss, in one sentence."""
-        return self.judgement.reason
+        return self.state.response.reason
 
     @property
     def loss(self) -> str:
@@ -140,12 +139,12 @@ def grow(
     """
     rules = rules or Rules()
     table = coded_table(source, MOST_FUNCTIONS[1])
-    judgement = _judgement(table, rules, label)
+    response = _response(table, rules, label)
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
-        start = Growth(table.on_sample(SAMPLE), judgement, rules, **wishes)
+        start = Growth(table.on_sample(SAMPLE), response, rules, **wishes)
         on_many_rows(start)
-    growth = Growth(table, judgement, rules, start=start, order=table.order(time), **wishes)
+    growth = Growth(table, response, rules, start=start, order=table.order(time), **wishes)
     found = _grown(growth, on_many_rows(growth))
     width = CERTIFIED * len(growth.columns) + growth.state.design.width
     affordable = table.n * width**2 < CERTIFIED_WORK
@@ -170,20 +169,20 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     return replace(found, certificate=made, certified=frozenset(agreed))
 
 
-def _judgement(table: CodedTable, rules: Rules, label: float | None) -> Judgement:
+def _response(table: CodedTable, rules: Rules, label: float | None) -> Response:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
     if label is not None:
-        return label_judgement(y, weight, label)
-    plain = first_judgement(y, weight)
-    if plain.response.name != "squares" or not is_skewed(y, weight):
+        return label_response(y, weight, label)
+    plain = first_response(y, weight)
+    if plain.name != "squares" or not is_skewed(y, weight):
         return plain
-    logs = log_judgement(y, weight)
+    logs = log_response(y, weight)
     even = replace(rules, tails=np.inf)
     values = []
-    for judgement in (plain, logs):
-        growth = Growth(table.on_sample(JUDGED), judgement, even)
-        values.append(on_many_rows(growth).log_evidence - judgement.response.log_volume(y[:JUDGED]))
+    for response in (plain, logs):
+        growth = Growth(table.on_sample(JUDGED), response, even)
+        values.append(on_many_rows(growth).log_evidence - response.log_volume(y[:JUDGED]))
     better = values[1] - values[0]
     if better < log(len(y[:JUDGED])) / 2:
         return plain
@@ -209,7 +208,6 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         columns=tuple(columns),
         gain=gains,
         terms=alone,
-        judgement=growth.judgement,
         n_rows=int(growth.table.counts["count"]),
         passes=growth.passes,
         model=model,
