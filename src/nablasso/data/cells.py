@@ -106,8 +106,6 @@ def _from_polars(column: Any) -> pd.Series[Any]:
         return pd.Series(pd.Categorical(cells, categories=levels, ordered=True))
     if kind.startswith("Categorical"):
         return pd.Series(pd.Categorical(cells))
-    if kind == "Boolean":
-        return pd.Series(cells, dtype="boolean")
     return pd.Series(cells, dtype=object)
 
 
@@ -281,8 +279,6 @@ def numbers(cells: pd.Series[Any]) -> pd.Series[float]:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(cells.dtype) or is_bool_dtype(cells.dtype):
-        if not hasattr(cells.dtype, "na_value"):
-            return cells.astype(float)
         values = cells.to_numpy(dtype=float, na_value=np.nan)
         return pd.Series(values, index=cells.index, name=cells.name)
     return cells.astype(object).map(_number, na_action="ignore").astype(float)
