@@ -303,6 +303,9 @@ class Block(NamedTuple):
         return found
 
 
+Held = Block | Callable[[], Block]  # a coded part, or what makes or reads it when it is needed
+
+
 class Edge(NamedTuple):
     """How long a part is, and its first and last rows."""
 
@@ -312,7 +315,7 @@ class Edge(NamedTuple):
 
 
 def on_codes(
-    held: Block | Callable[[], Block],
+    held: Held,
     start: int,
     before: Block,
     after: Block,
@@ -336,11 +339,12 @@ def on_codes(
     return reduce(merge, map(task, blocks()))
 
 
-def edge_of(part: Block) -> Edge:
+def edge_of(held: Held) -> list[Edge]:
     """The length and the ends of a part, as arrays of their own."""
+    part = held() if callable(held) else held
     m = len(part.y)
     head, tail = part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m)
-    return Edge(m, joined([head]), joined([tail]))
+    return [Edge(m, joined([head]), joined([tail]))]
 
 
 def neighbours_of(edges: Sequence[Edge]) -> Iterator[tuple[int, Block, Block]]:

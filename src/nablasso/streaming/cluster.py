@@ -29,12 +29,10 @@ from nablasso.errors import (
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
     ArrayPart,
-    Edge,
     Items,
     Merge,
     Task,
     dask,
-    edge_of,
     merged,
     quoted,
 )
@@ -126,26 +124,23 @@ class Cluster:
         with self.client.as_current():
             wanted = [*leaves, *level] if len(items) > 1 else leaves
             *steps, last = self.client.compute(wanted)
-            return self._results(steps, [last], label)[0]
+            return self._result(steps, last, label)
 
-    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:  # noqa: ARG002
+    def keep(self, task: Task, items: Items, key: str) -> list[Any]:  # noqa: ARG002
         """Futures of coded parts."""
         with self.client.as_current():
-            handles = self.client.compute(_lazy(task, items))
-            ends = [self.client.submit(edge_of, handle, pure=False) for handle in handles]
-            return handles, self._results(ends, ends, "Codes")
+            return list(self.client.compute(_lazy(task, items)))
 
-    def _results(self, steps: list[Any], wanted: list[Any], label: str) -> list[Any]:
-        """Results of what is wanted once all steps are done; raises what a worker raised."""
+    def _result(self, steps: list[Any], last: Any, label: str) -> Any:
+        """The last result once all steps are done; raises what a worker raised."""
         done = 0
         try:
             for future in track(self._finished(steps), len(steps), label):
                 done += 1
-                if wanted is not steps:
-                    future.release()  # it goes up the tree and is not held for the client
-            for _ in self._finished(wanted):
+                future.release()  # it goes up the tree and is not held for the client
+            for _ in self._finished([last]):
                 pass
-            return [future.result(timeout=self.timeout) for future in wanted]
+            return last.result(timeout=self.timeout)
         except TimeoutError as error:
             workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
             raise WorkersTimeoutError(
@@ -154,7 +149,7 @@ class Cluster:
                 "be gone or stuck: look at the cluster, restart it, or raise timeout=..."
             ) from error
         finally:
-            for future in {id(f): f for f in (*steps, *wanted)}.values():
+            for future in (*steps, last):
                 future.release()  # what nobody wants any more is not computed
 
     def _finished(self, futures: list[Any]) -> Iterator[Any]:

@@ -19,7 +19,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,6 @@ from nablasso.streaming.blocks import (
     BLOCK_ROWS,
     ArrayPart,
     Block,
-    Edge,
     Items,
     Merge,
     Part,
@@ -72,19 +72,12 @@ class Here:
         """``task(*item)`` of every item, merged in their order; None says there was nothing."""
         return merged(track((task(*item) for item in items), len(items), label), merge)
 
-    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
-        """Coded parts, or what reads their files when their rows are needed, and their edges.
-
-        ``key`` belongs to the table and its codes.
-        """
-
-        def kept(item: tuple[Any, ...]) -> tuple[Any, Edge]:
-            stored = partial(_stored, self.store, (key, item[0]), partial(task, *item))
-            part = stored()
-            return part if self.store.folder is None else stored, edge_of(part)
-
-        done = list(track(map(kept, items), len(items), "Codes"))
-        return [handle for handle, _ in done], [edge for _, edge in done]
+    def keep(self, task: Task, items: Items, key: str) -> list[Any]:
+        """What makes coded parts when they are first needed; ``key`` is of table and codes."""
+        making = [partial(task, *item) for item in items]
+        if self.store.folder is None:
+            return [cache(make) for make in making]
+        return [partial(_stored, self.store, (key, k), make) for k, make in enumerate(making)]
 
 
 def _stored(store: Store, key: Any, make: Callable[[], Block]) -> Block:
@@ -232,7 +225,8 @@ class CodedSource:
             source = self.source
             work = partial(_encoded, columns=self.columns, reading=source.reading)
             key = digest((source.fingerprint, source.reading, self._codes))
-            handles, edges = source.runner.keep(work, list(enumerate(source.parts)), key)
+            handles = source.runner.keep(work, list(enumerate(source.parts)), key)
+            edges = source.runner.fold(edge_of, add, [(held,) for held in handles], "Codes") or []
             there = [k for k, edge in enumerate(edges) if edge.length]
             around = neighbours_of([edges[k] for k in there])
             self._made = [(handles[k], *sides) for k, sides in zip(there, around, strict=True)]
