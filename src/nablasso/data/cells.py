@@ -11,6 +11,7 @@ import datetime
 import difflib
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -343,13 +344,9 @@ def name_problems(table: Any) -> list[TableProblem]:
                 (), "names of columns in several levels", 'Join them: df.columns.map("_".join)'
             )
         ]
-    found, spelled = [], [str(name) for name in names]
-    twice = [name for name in dict.fromkeys(spelled) if spelled.count(name) > 1]
-    if twice:
-        found.append(
-            TableProblem(tuple(twice), f"columns of the same name: {listed(twice)}", "Rename them")
-        )
-    return found
+    twice = [name for name, count in Counter(map(str, names)).items() if count > 1]
+    what = f"columns of the same name: {listed(twice)}"
+    return [TableProblem(tuple(twice), what, "Rename them")] if twice else []
 
 
 def listed(names: Sequence[str], most: int = LISTED, quote: Callable[[str], str] = str) -> str:

@@ -53,13 +53,7 @@ ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' length
 
 
 def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY) -> Source:
-    """The table with the numbers that its cells become; :attr:`Reading.encoding` says how.
-
-    Raises
-    ------
-    TableProblems
-        All that cannot be read.
-    """
+    """The table with the numbers that its cells become; raises all that cannot be read."""
     found = source.fold_cells(partial(_tallied, names=source.names), _added, "Cells")
     if found is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
@@ -135,30 +129,17 @@ class Sample(NamedTuple):
 
 
 class _Pile(NamedTuple):
-    """Samples of some blocks, and the numbers of rows of their parts."""
+    """Samples of some blocks, and how many rows of all parts are known."""
 
     pieces: list[Sample]
-    lengths: dict[int, int]
+    lengths: Index
 
 
 def fair_sample(source: Source, size: int) -> Sample:
-    """At most ``size`` distinct rows that depend on the table's content alone.
+    """At most ``size`` distinct rows that depend on the table's content alone, sorted by hash.
 
-    Parameters
-    ----------
-    source : Source
-    size : int
-
-    Returns
-    -------
-    Sample
-        Sorted by hash; remembered by the source, so that a second call reads nothing.
-
-    Raises
-    ------
-    InvalidDataError
-        If the table has no rows, or a value that is not finite where one is needed; the message
-        names file, row and column.
+    They are remembered by the source: a second call reads nothing. Values that are not finite are
+    refused by file, row and column.
     """
     what = ("sample", size)
     found = source.once(what, lambda: source.remembered(what, partial(_drawn, source, size)))
@@ -175,25 +156,26 @@ def _drawn(source: Source, size: int) -> dict[str, Any]:
     families = len(sample.y) - len(np.unique(sample.hashes))
     if len(sample.y) == size and families > FAMILIES * size:
         pile, sample = _pass(source, size, True)
-    ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
+    ends = np.cumsum([0, *pile.lengths])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
     return sample._replace(place=ends[part] + row, n_rows=ends[-1])._asdict()
 
 
 def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
-    task = partial(_hashed, size=size, ordered=ordered)
+    task = partial(_hashed, size=size, ordered=ordered, n_parts=len(source.parts))
     pile = source.fold(task, partial(_piled, size=size), "Sampling")
     if pile is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     return pile, _smallest(pile.pieces, size)
 
 
-def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
+def _hashed(rows: Rows, size: int, ordered: bool, n_parts: int) -> _Pile:
     X, y = np.array(rows.X, dtype=float, order="C"), rows.y + 0.0
     X += 0.0  # -0.0 is 0.0
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
     piece = Sample(hashes_of(X, y, ordered), X, y, rows.weight, place)
-    return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
+    lengths = (rows.start + len(y)) * (np.arange(n_parts) == rows.part)
+    return _Pile([_smallest([piece], size)], lengths)
 
 
 def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
@@ -211,16 +193,13 @@ def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
 
 def _piled(a: _Pile, b: _Pile, size: int) -> _Pile:
     """Both piles; once they hold twice the sample, the sample of them."""
-    lengths = dict(a.lengths)
-    for part, length in b.lengths.items():
-        lengths[part] = max(length, lengths.get(part, 0))
     pieces = b.pieces
     if len(a.pieces[0].hashes) == size:  # a full sample: what lies beyond it is out
         bound = a.pieces[0].hashes[-1]
         pieces = [p.first(int(np.searchsorted(p.hashes, bound, side="right"))) for p in pieces]
     pile = a.pieces + pieces
     full = sum(len(p.hashes) for p in pile) > 2 * size
-    return _Pile([_smallest(pile, size)] if full else pile, lengths)
+    return _Pile([_smallest(pile, size)] if full else pile, np.maximum(a.lengths, b.lengths))
 
 
 def _smallest(pieces: list[Sample], size: int) -> Sample:
