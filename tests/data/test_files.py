@@ -213,15 +213,15 @@ def groups_refusal(path, ignored=()) -> str:
     return str(caught.value)
 
 
-def test_groups_of_columns(write):
+def test_groups_and_the_rest_one_by_one(write):
     path = write('{"first": ["a", "c"], "second": ["b"]}', "groups.json")
     groups = read_groups(path, VARIABLES, [])
-    assert groups == {"first": ["a", "c"], "second": ["b"]}
+    assert groups == {"first": ["a", "c"], "second": ["b"], "d": ["d"]}
 
 
 def test_ignored_columns_are_dropped_and_emptied_groups_with_them(write):
     path = write('{"first": ["a", "x"], "gone": ["z"]}')
-    assert read_groups(path, ["a", "b"], ["x", "z"]) == {"first": ["a"]}
+    assert read_groups(path, ["a", "b"], ["x", "z"]) == {"first": ["a"], "b": ["b"]}
 
 
 def test_an_unknown_column(write):
@@ -232,6 +232,11 @@ def test_an_unknown_column(write):
 def test_a_column_in_two_groups(write):
     text = groups_refusal(write('{"first": ["a"], "second": ["a"]}'))
     assert "'a' is in 'first' and 'second'. Take it out of one of them." in text
+
+
+def test_a_group_named_like_a_column_outside_it(write):
+    text = groups_refusal(write('{"d": ["a", "b"]}'))
+    assert "'d' is the name of a group and of a column outside it. Rename the group." in text
 
 
 @pytest.mark.parametrize(

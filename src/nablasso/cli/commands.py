@@ -26,7 +26,7 @@ from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding, Saved
 from nablasso.cli.render import shown_progress
-from nablasso.data.cells import COMMAND, listed
+from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
 from nablasso.errors import InvalidParameterError, NotNumbersError
@@ -405,10 +405,10 @@ def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Sourc
 
     names = source.names
     try:
-        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
+        source = encoded(source, roles.categories) if roles.categories else source
         sample, labels = sampled(source)
     except NotNumbersError:
-        source = encoded(source, (), COMMAND)
+        source = encoded(source)
         sample, labels = sampled(source)
     n_read = int(sample.n_rows)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y

@@ -246,7 +246,10 @@ def kind_of(kind: str) -> str:
 
 
 def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) -> Groups:
-    """The groups of a file, without columns that are ``ignored``."""
+    """A partition of the variables: the groups of a file, then the rest one by one.
+
+    The file may name ``ignored`` columns.
+    """
     try:
         groups = json.loads(decoded(_read_bytes(path), path))
     except json.JSONDecodeError as error:
@@ -266,8 +269,13 @@ def read_groups(path: Path, variables: Sequence[str], ignored: Sequence[str]) ->
                     f"{path}: a column belongs to one group; {column!r} is in {owner[column]!r} "
                     f"and {group!r}. Take it out of one of them."
                 )
-    inside = {
+    partition = {
         group: [column for column in dict.fromkeys(members) if column in variables]
         for group, members in groups.items()
     }
-    return {group: members for group, members in inside.items() if members}
+    rest = {column: [column] for column in variables if column not in owner}
+    for name in rest.keys() & partition.keys():
+        raise InvalidParameterError(
+            f"{path}: {name!r} is the name of a group and of a column outside it. Rename the group."
+        )
+    return {group: members for group, members in (partition | rest).items() if members}

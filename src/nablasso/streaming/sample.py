@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, read_columns
+from nablasso.data.cells import as_pandas, labels, read_column, read_columns
 from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
 from nablasso.errors import InvalidDataError, TableProblem, TableProblems
@@ -52,14 +52,14 @@ SORTED = 0.01  # share of turns below which a column (or y) is sorted
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
 
 
-def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY) -> Source:
+def encoded(source: Source, categories: Iterable[str] = ()) -> Source:
     """The table with the numbers that its cells become; raises all that cannot be read."""
     found = source.fold_cells(partial(_tallied, names=source.names), _added, "Cells")
     if found is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     tallies = {n: t.shortened() for n, t in zip(source.names, found, strict=True)}
     cells = {name: tally.column() for name, tally in tallies.items()}
-    typed, first, problems = read_columns(cells, categories, face)
+    typed, first, problems = read_columns(cells, categories)
     if problems:
         counted = (" cells, such as", " different cells, such as")
         raise TableProblems([one._replace(what=one.what.replace(*counted)) for one in problems])
