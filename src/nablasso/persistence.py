@@ -29,12 +29,14 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from nablasso import __version__
 from nablasso.errors import (
     InvalidParameterError,
     ModelFileError,
@@ -152,15 +154,8 @@ def save(
     InvalidParameterError
         If the model holds something that the format cannot, or the file cannot be written.
     """
-    import scipy  # only who saves a model needs their versions
-    import sklearn
-
-    versions = {
-        "nablasso": _version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    versions = {"nablasso": __version__} | others
     about = {"format": FORMAT, "model": type(model).__name__, "versions": versions}
     skops_io, stamp = _skops(), json.dumps(about | {"notes": dict(notes or {})})
     with atomic_write(path) as place:
@@ -202,7 +197,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         If the file is none of ours or damaged, has another format, or holds types that are not
         trusted; the message names them.
     """
-    stamp, ours = read_stamp(path), _version()
+    stamp, ours = read_stamp(path), __version__
     wrote = str(stamp["versions"].get("nablasso", "an unknown version"))
     if stamp["format"] != FORMAT:
         newer = stamp["format"] > FORMAT
@@ -256,12 +251,6 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"({type(error).__name__}). Save it again with nablasso.save or nablasso select --save."
         ) from error
     return {"model": "", "versions": {}, "notes": {}, **stamp}
-
-
-def _version() -> str:
-    from nablasso import __version__  # the package imports this module before it has a version
-
-    return __version__
 
 
 def _skops() -> Any:

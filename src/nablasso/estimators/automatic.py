@@ -283,7 +283,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
             )
         check_parameters(self)
         sample = prepared_rows(source)
-        self.n_features_in_ = source.n_columns
+        self.n_features_in_ = len(source.names)
         if source.named and source.reading.encoding is None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)

@@ -96,7 +96,10 @@ def open_files(
             "one of them."
         )
     looks = {path: _look_parquet(path) if parquet else _look_csv(path) for path in found}
-    wanted = _with_types(_wanted(looks, target, weight, ignore), looks, parquet)
+    wanted = _wanted(looks, target, weight, ignore)
+    kinds = {name: _kind(name, wanted, looks, parquet) for name in wanted.all}
+    words = frozenset(name for name in wanted.names if kinds[name] != "numbers")
+    wanted = replace(wanted, words=words)
     parts: list[Part] = []
     for path, look in looks.items():
         pieces = _runs(path, part_rows) if parquet else _pieces(path, part_rows * ROW_BYTES, look)
@@ -184,33 +187,29 @@ def _wanted(
     return wanted
 
 
-def _with_types(wanted: Wanted, looks: dict[Path, Look], typed: bool) -> Wanted:
-    """Which columns hold no numbers; refuses nested ones, and types that change between files.
+def _kind(name: str, wanted: Wanted, looks: dict[Path, Look], typed: bool) -> str:
+    """What a column holds; refuses nested ones, and types that change between files.
 
     What text in CSV files holds is decided by all cells, not here (``typed`` is false).
     """
-    words = set()
-    for name in wanted.all:
-        first: tuple[Path, str] | None = None
-        for path, look in looks.items():
-            held = look.holds[name]
-            kind = "words" if not typed and held == "bool" else kind_of(held)
-            if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
-                raise InvalidDataError(
-                    f"{path} must hold numbers, words or dates; column {name!r} has type "
-                    f"{held}. Leave it out (ignore=..., or --ignore), or write it anew."
-                )
-            if kind == "nothing":
-                continue
-            first = first or (path, kind)
-            if kind != first[1]:
-                raise InvalidDataError(
-                    f"Column {name!r} holds {kind} in {path}, but {first[1]} in {first[0]}. Write "
-                    "one of them again with the same type in this column."
-                )
-        if first is None or first[1] != "numbers":
-            words.add(name)
-    return replace(wanted, words=frozenset(words & set(wanted.names)))
+    seen: dict[str, Path] = {}
+    for path, look in looks.items():
+        held = look.holds[name]
+        kind = "words" if not typed and held == "bool" else kind_of(held)
+        if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
+            raise InvalidDataError(
+                f"{path} must hold numbers, words or dates; column {name!r} has type {held}. Leave "
+                "it out (ignore=..., or --ignore), or write it anew."
+            )
+        if kind != "nothing":
+            seen.setdefault(kind, path)
+    if len(seen) > 1:
+        (first, one), (kind, other), *_ = seen.items()
+        raise InvalidDataError(
+            f"Column {name!r} holds {kind} in {other}, but {first} in {one}. Write one of them "
+            "again with the same type in this column."
+        )
+    return next(iter(seen), "nothing")
 
 
 @dataclass(frozen=True)

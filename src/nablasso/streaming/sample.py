@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from nablasso.data.cells import as_pandas, labels, read_column, read_columns
 from nablasso.data.encoding import Encoding, Tally
 from nablasso.data.table import Hash, _bits, _mix
-from nablasso.errors import InvalidDataError, TableProblem, TableProblems
+from nablasso.errors import InvalidDataError, TableProblems
 from nablasso.streaming.blocks import Block, Raw, Rows, weights_of
 from nablasso.streaming.codes import CodedColumn, Codes, bins_for, draft
 from nablasso.streaming.passes import counted
@@ -63,12 +63,8 @@ def encoded(source: Source, categories: Iterable[str] = ()) -> Source:
     if problems:
         counted = (" cells, such as", " different cells, such as")
         raise TableProblems([one._replace(what=one.what.replace(*counted)) for one in problems])
-    encoding = Encoding(
-        tuple(t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
-    )
-    if not encoding.names:
-        what = f"none of the {len(typed)} columns varies"
-        raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
+    learned = (t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
+    encoding = Encoding(tuple(learned)).checked()
     made = source.read_by(replace(source.reading, encoding=encoding))
     made.names = tuple(encoding.names)
     made.made = {what: known for what, known in source.made.items() if what == "labels"}
@@ -276,7 +272,7 @@ def _coded(source: Source, most: int) -> CodedTable:
             f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
             f"{len(sample.y)}."
         )
-    bins = bins_for(source.n_columns)
+    bins = bins_for(len(source.names))
     drafts = [draft(x, sample.weight, bins) for x in sample.X.T]
     coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, most)

@@ -112,11 +112,6 @@ class Source:
     def __post_init__(self) -> None:
         self.reading = Reading(self.names)
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of X."""
-        return len(self.names)
-
     def with_classes(self, classes: NDArray[Any], factors: Array) -> Source:
         """The table with the numbers of labels as targets, weights times those of the classes."""
         reading = replace(self.reading, classes=classes, factors=factors)
