@@ -26,7 +26,6 @@ from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (
     Response,
     first_response,
-    is_skewed,
     label_response,
     log_response,
 )
@@ -138,7 +137,7 @@ def grow(
         ``groups``, ``keep`` and ``max_columns`` of :class:`~nablasso.search.growth.Growth`.
     """
     rules = rules or Rules()
-    table = coded_table(source, MOST_FUNCTIONS[1])
+    table = source.once("codes", lambda: coded_table(source, MOST_FUNCTIONS[1]))
     response = _response(table, rules, label)
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
@@ -174,10 +173,9 @@ def _response(table: CodedTable, rules: Rules, label: float | None) -> Response:
     y, weight = table.sample.y, table.sample.weight
     if label is not None:
         return label_response(y, weight, label)
-    plain = first_response(y, weight)
-    if plain.name != "squares" or not is_skewed(y, weight):
+    plain, logs = first_response(y, weight), log_response(y, weight)
+    if plain.name != "squares" or logs is None:
         return plain
-    logs = log_response(y, weight)
     even = replace(rules, tails=np.inf)
     values = []
     for response in (plain, logs):

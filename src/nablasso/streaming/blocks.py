@@ -186,14 +186,13 @@ def rows_of(number: int, part: Part, reading: Reading) -> Iterator[Rows]:
         start += len(raw.y)
 
 
-def on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading) -> Any:
-    """A task on every block of checked rows of a part, merged in order."""
+def on_rows(
+    number: int, part: Part, task: Task, merge: Merge, reading: Reading | None, inputs: bool
+) -> Any:
+    """A task on every block of a part, merged in order; without a reading on rows as they came."""
+    if reading is None:
+        return merged((task(raw) for raw in part.blocks(inputs) if len(raw.y)), merge)
     return merged(map(task, rows_of(number, part, reading)), merge)
-
-
-def on_cells(part: Part, task: Task, merge: Merge, inputs: bool = True) -> Any:
-    """The same on rows as they were read."""
-    return merged((task(raw) for raw in part.blocks(inputs) if len(raw.y)), merge)
 
 
 def weights_of(raw: Raw) -> Array:

@@ -152,27 +152,21 @@ def _functions(t: Array, counts: Array, most: int) -> tuple[Array, Array]:
     t = _standard(t / max(float(np.abs(t).max()), 1e-300), p)
     if p @ t**4 > LONG_TAILS:
         t = _standard(ndtri(np.cumsum(p) - p / 2), p)
+    k = min(most - 1, m - 2)
+    if k < 1:
+        return t[:, None], np.ones(1)
     root = np.sqrt(p)
-    kernel = np.abs(t[:, None] - t) ** 3 / 12
-    values, prior = _eigenfunctions(kernel, np.column_stack([root, root * t]), root, most - 1)
-    return np.column_stack([t, values]), np.concatenate([[1.0], prior])
+    null = np.column_stack([root, root * t])  # what has no curvature
+    kernel = np.abs(t[:, None] - t) ** 3 / 12 * root * root[:, None]
+    kernel -= null @ (null.T @ kernel)
+    kernel -= (kernel @ null) @ null.T
+    values, vectors = eigh(kernel, subset_by_index=[m - k, m - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    real = values > NEGLIGIBLE * values[0]
+    functions = np.column_stack([t, vectors[:, real] / root[:, None]])
+    return functions, np.append(1.0, values[real])
 
 
 def _standard(t: Array, p: Array) -> Array:
     t = t - p @ t
     return np.asarray(t / np.sqrt(p @ t**2))
-
-
-def _eigenfunctions(kernel: Array, null: Array, root: Array, most: int) -> tuple[Array, Array]:
-    """Eigenfunctions of a kernel orthogonal to a null space, the largest eigenvalue first."""
-    m = len(root)
-    k = min(most, m - null.shape[1])
-    if k < 1:
-        return np.zeros((m, 0)), np.zeros(0)
-    weighted = kernel * root * root[:, None]
-    weighted -= null @ (null.T @ weighted)
-    weighted -= (weighted @ null) @ null.T
-    values, vectors = eigh(weighted, subset_by_index=[m - k, m - 1])
-    values, vectors = values[::-1], vectors[:, ::-1]
-    real = values > NEGLIGIBLE * values[0]
-    return vectors[:, real] / root[:, None], values[real]

@@ -157,9 +157,14 @@ def first_response(y: Array, weight: Array) -> Response:
     return Response("squares", *_units(y, weight))
 
 
-def log_response(y: Array, weight: Array) -> Response:
-    """The log of positive numbers is the target."""
-    return Response("squares", *_units(np.log(y), weight), log=True)
+def log_response(y: Array, weight: Array) -> Response | None:
+    """The log of positive numbers that are skewed as the target: it may be the better one."""
+    if not (y > 0).all():
+        return None
+    p = weight / weight.sum()
+    r = y - p @ y
+    skewed = p @ r**3 > SKEWED * (p @ r**2) ** 1.5
+    return Response("squares", *_units(np.log(y), weight), log=True) if skewed else None
 
 
 def label_response(y: Array, weight: Array, positive: float) -> Response:
@@ -173,15 +178,6 @@ def label_response(y: Array, weight: Array, positive: float) -> Response:
     start = float(np.log(share / (1 - share)))
     reason = "labels, by the logistic loss"
     return Response("labels", positive=positive, start=start, reason=reason)
-
-
-def is_skewed(y: Array, weight: Array) -> bool:
-    """Positive numbers whose log may be the better target."""
-    if not (y > 0).all():
-        return False
-    p = weight / weight.sum()
-    r = y - p @ y
-    return bool(p @ r**3 > SKEWED * (p @ r**2) ** 1.5)
 
 
 def _are_counts(y: Array, weight: Array) -> bool:

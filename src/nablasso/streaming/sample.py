@@ -54,7 +54,7 @@ ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' length
 
 def encoded(source: Source, categories: Iterable[str] = ()) -> Source:
     """The table with the numbers that its cells become; raises all that cannot be read."""
-    found = source.fold_cells(partial(_tallied, names=source.names), _added, "Cells")
+    found = source.fold(partial(_tallied, names=source.names), _added, "Cells", raw=True)
     if found is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     tallies = {n: t.shortened() for n, t in zip(source.names, found, strict=True)}
@@ -259,13 +259,8 @@ class CodedTable:
 def coded_table(source: Source, most: int) -> CodedTable:
     """A table in codes, with at most so many functions of a column.
 
-    Two passes over the rows and one over the codes, once for each source.
+    Two passes over the rows and one over the codes.
     """
-    made: CodedTable = source.once("codes", lambda: _coded(source, most))
-    return made
-
-
-def _coded(source: Source, most: int) -> CodedTable:
     sample = fair_sample(source, SAMPLE)
     if len(sample.y) < LEAST_ROWS:
         raise InvalidDataError(

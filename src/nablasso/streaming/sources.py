@@ -47,7 +47,6 @@ from nablasso.streaming.blocks import (
     labels_of,
     merged,
     neighbours_of,
-    on_cells,
     on_codes,
     on_rows,
     rows_of,
@@ -130,25 +129,26 @@ class Source:
             self.made[what] = make()
         return self.made[what]
 
-    def fold(self, task: Task, merge: Merge, label: str = "Rows") -> Any:
-        """Results of a task on every block, merged in the order of the rows; None without rows."""
-        work = partial(on_rows, task=task, merge=merge, reading=self.reading)
-        return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
+    def fold(
+        self, task: Task, merge: Merge, label: str = "Rows", raw: bool = False, inputs: bool = True
+    ) -> Any:
+        """Results of a task on every block, merged in the order of the rows; None without rows.
 
-    def fold_cells(self, task: Task, merge: Merge, label: str, inputs: bool = True) -> Any:
-        """The same on rows as they are read, without X if no ``inputs`` are asked for."""
+        Of ``raw`` rows, as they are read, X is left out if no ``inputs`` are asked for.
+        """
         parts = [  # what Dask is not given it does not compute
             part if inputs or not isinstance(part, ArrayPart) else replace(part, X=None)
             for part in self.parts
         ]
-        work = partial(on_cells, task=task, merge=merge, inputs=inputs)
-        return self.runner.fold(work, merge, [(part,) for part in parts], label)
+        reading = None if raw else self.reading
+        work = partial(on_rows, task=task, merge=merge, reading=reading, inputs=inputs)
+        return self.runner.fold(work, merge, list(enumerate(parts)), label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
 
         def found() -> dict[str, Any]:
-            return sorted_labels(self.fold_cells(labels_of, added_labels, "Labels", inputs=False))
+            return sorted_labels(self.fold(labels_of, added_labels, "Labels", True, inputs=False))
 
         known = self.once("labels", lambda: self.remembered("labels", found))
         return known["labels"], known["weights"]
