@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from nablasso.data.cells import as_pandas, labels, read_column, read_columns
 from nablasso.data.encoding import Encoding, Tally
-from nablasso.data.table import Hash, _bits, _mix
+from nablasso.data.table import MIN_ROWS, Hash, _bits, _mix
 from nablasso.errors import InvalidDataError, TableProblems
 from nablasso.streaming.blocks import Block, Raw, Rows, weights_of
 from nablasso.streaming.codes import CodedColumn, Codes, bins_for, draft
@@ -47,7 +47,6 @@ SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twen
 PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
-LEAST_ROWS = 5
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
 
@@ -262,10 +261,9 @@ def coded_table(source: Source, most: int) -> CodedTable:
     Two passes over the rows and one over the codes.
     """
     sample = fair_sample(source, SAMPLE)
-    if len(sample.y) < LEAST_ROWS:
+    if len(sample.y) < MIN_ROWS:
         raise InvalidDataError(
-            f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
-            f"{len(sample.y)}."
+            f"At least {MIN_ROWS} distinct rows of positive weight are needed; got {len(sample.y)}."
         )
     bins = bins_for(len(source.names))
     drafts = [draft(x, sample.weight, bins) for x in sample.X.T]

@@ -7,9 +7,9 @@ pieces of a CSV file, partitions of a Dask collection), each of which yields blo
 Where a task returns sums and ``merge`` adds them up, the result is the same to rounding however the
 rows are cut or spread. Tasks and merges change nothing that they are given.
 
-``coded`` is the table in codes of one byte, an eighth of its size: in memory, in files of a folder,
-or in the memory of the workers. A block of codes sees the rows next to it in the table, those of
-other parts included.
+A :class:`CodedSource` is the table in codes of one byte, an eighth of its size: in memory, in files
+of a folder, or in the memory of the workers. A block of codes sees the rows next to it in the
+table, those of other parts included.
 """
 
 from __future__ import annotations
