@@ -63,10 +63,6 @@ class Wanted:
         weight = None if self.weight is None else cells_of(batch[self.weight])
         return Raw(X, cells_of(batch[self.target]), weight, origin, first_row)
 
-    def asked(self, inputs: bool) -> Wanted:
-        """These columns, or those besides X."""
-        return self if inputs else replace(self, names=())
-
 
 class Look(NamedTuple):
     """What the columns of a file hold, or their types, by name, and what separates its fields."""
@@ -226,7 +222,7 @@ class FilePart:
 
     def blocks(self, inputs: bool = True) -> Iterator[Raw]:
         """The rows, batch by batch."""
-        row, wanted = self.first_row, self.wanted.asked(inputs)
+        row, wanted = self.first_row, self.wanted if inputs else replace(self.wanted, names=())
         try:
             for batch in self.read(wanted):
                 yield wanted.raw(batch, str(self.path), row)
