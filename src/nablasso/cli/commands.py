@@ -26,7 +26,7 @@ from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding, Saved
 from nablasso.cli.render import shown_progress
-from nablasso.data.cells import COMMAND, listed
+from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
 from nablasso.errors import InvalidParameterError, NotNumbersError
@@ -34,7 +34,7 @@ from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
 from nablasso.streaming import open_table
-from nablasso.streaming.cluster import dask
+from nablasso.streaming.blocks import dask
 from nablasso.streaming.sample import Sample, encoded, prepared_rows
 from nablasso.streaming.sources import Source
 
@@ -396,22 +396,21 @@ def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Sourc
     first = next(source.parts[0].blocks(inputs=False))
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
 
-    def sampled(source: Source) -> tuple[Sample, int, Any]:
+    def sampled(source: Source) -> tuple[Sample, Any]:
         labels = None
         if has_classes:
             labels, totals = source.labels()
             source = source.with_classes(labels, np.ones(len(totals)))
-        sample = prepared_rows(source)
-        assert source.sample is not None
-        return sample, source.sample.n_rows, labels
+        return prepared_rows(source), labels
 
     names = source.names
     try:
-        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
-        sample, n_read, labels = sampled(source)
+        source = encoded(source, roles.categories) if roles.categories else source
+        sample, labels = sampled(source)
     except NotNumbersError:
-        source = encoded(source, (), COMMAND)
-        sample, n_read, labels = sampled(source)
+        source = encoded(source)
+        sample, labels = sampled(source)
+    n_read = int(sample.n_rows)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
     encoding = source.reading.encoding
     if encoding is None:

@@ -22,7 +22,7 @@ from sklearn.metrics import mean_pinball_loss
 
 from nablasso import MultiQuantileRegressorCV, NablassoRegressor, PSDDensityCV, load
 from nablasso.answer import curve_sentence, output_words
-from nablasso.data.cells import COMMAND, check_known, listed, read_cells
+from nablasso.data.cells import check_known, listed, read_cells
 from nablasso.data.roles import ReadTable
 from nablasso.errors import (
     InvalidDataError,
@@ -86,7 +86,7 @@ class Saved:
                 f"The table lacks {len(absent)} of the {len(self.names)} columns that the model "
                 f"needs: {listed(absent)}. Add them; their order does not matter."
             )
-        typed, problems = read_cells(table[list(self.names)], (), COMMAND)
+        typed, problems = read_cells(table[list(self.names)])
         if problems:
             raise TableProblems(problems)
         return typed

@@ -155,7 +155,7 @@ class NonnegativeEstimator(SolvedEstimator):
         data = self._read(X, y, sample_weight)
         table = self._look_at(data)
         task = self._task(table, self._penalty(data, table, groups))
-        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter)
         self._unpack(task, fitted, table)
         self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
         self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
@@ -193,14 +193,12 @@ class NonnegativeEstimator(SolvedEstimator):
         """The table, and what is done once, before the first fit."""
         return self._prepare(data)
 
-    def _path(
-        self, tasks: list[Task], *, tol: float, max_iter: int | None, verbose: int = 0
-    ) -> Iterable[FittedTask]:
+    def _path(self, tasks: list[Task], *, tol: float, max_iter: int | None) -> Iterable[FittedTask]:
         """Fits of tasks that differ in their weights alone, from heavy to light."""
         if self.model != "psd":
             return (self.model.fit(task, tol=tol, max_iter=max_iter) for task in tasks)
         weights = [(task.l1, task.l2) for task in tasks]
-        return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
+        return PSDFitter(tasks[0], self.solver).path(weights, tol=tol, max_iter=max_iter)
 
     def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
         """What is to be fitted; usually outputs are the functions, of the table's columns."""

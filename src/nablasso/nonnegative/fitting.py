@@ -25,7 +25,6 @@ from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock,
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.solvers import Climb, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
-from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array, Index
 
@@ -59,7 +58,6 @@ class PSDFitter:
     """A task with its features; every weight of the penalties uses the same ones."""
 
     task: Task
-    verbose: int = 0
     solver: str = "auto"
 
     def path(
@@ -67,13 +65,11 @@ class PSDFitter:
     ) -> Iterator[FittedTask]:
         """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
         limit = SOLVERS[self.solver] if max_iter is None else max_iter
-        watch, point, reached = Watch(self.verbose), None, 0.0
+        point, reached = None, 0.0
         for l1, l2 in weights:
             if point is None:
                 point, reached = self._first(l1, l2)
-            solution, point = self._descend(
-                l1, l2, point, reached, tol=tol, max_iter=limit, watch=watch
-            )
+            solution, point = self._descend(l1, l2, point, reached, tol=tol, max_iter=limit)
             reached = float(np.max(l2))
             yield self._unpack(solution)
 

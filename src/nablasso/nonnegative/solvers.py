@@ -30,7 +30,6 @@ from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.nonnegative.dual import DualProblem, Evaluation, LinearBlock, SlopePoint, Tangent
 from nablasso.problems import conjugate_gradients, top_eigenvalue
-from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array
 
@@ -76,9 +75,7 @@ class Climb:
     point: SlopePoint
     tol: float
     max_iter: int
-    watch: Watch | None = None
     n_iter: int = 0
-    n_evaluations: int = 0
     primal: float = np.inf
     dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
@@ -91,9 +88,6 @@ class Climb:
 
     def note(self, evaluation: Evaluation) -> None:
         """Take in one evaluation."""
-        self.n_evaluations += 1
-        if self.watch is not None:
-            self.watch(self.n_evaluations, self.gap)
         if evaluation.dual > self.dual:
             self.dual, self.point = evaluation.dual, evaluation.point
         problem, each = self.problem, zip(self.problem.blocks, evaluation.parameters, strict=True)
@@ -115,13 +109,12 @@ def solve(
     *,
     tol: float,
     max_iter: int,
-    watch: Watch | None = None,
 ) -> Climb:
     """Follow a method from ``start`` until the gap is at most ``tol``.
 
     A method gives the evaluation at the start, then one for each step, and ends when it stalls.
     """
-    best = Climb(problem, start, tol, max_iter, watch)
+    best = Climb(problem, start, tol, max_iter)
     try:
         for here in method(best, start):
             if here is not None:
