@@ -412,9 +412,11 @@ def certificates_along(solved: Iterable[Iterable[tuple[float, float, float]]]) -
 
 
 def draw_folds(
-    cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state: Any, *, stratify: bool = False
+    cv: Any, X: Any, y: Any, groups: Any, table: Any, random_state: Any, *, stratify: bool = False
 ) -> list[Fold]:
     """(train, test) row indices of the input; ``stratify`` spreads classes evenly.
+
+    Of the ``table`` its ``X`` and ``y`` count, codes of classes, and where the ``rows`` went.
 
     A number draws that many folds over the table's rows, so that copies of a row stay together and
     the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
@@ -428,14 +430,14 @@ def draw_folds(
         kind = StratifiedGroupKFold if stratify else GroupKFold
         folds = list((kind(int(cv)) if number else check_cv(cv)).split(X, y, groups))
     for train, test in folds:
-        n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
-        if n_train < MIN_ROWS or n_test == 0:
+        trained, tested = (table.rows[part][table.rows[part] >= 0] for part in (train, test))
+        if len(trained) < MIN_ROWS or not len(tested):
             raise InvalidDataError(
                 f"Every fold needs at least {MIN_ROWS} training rows and one test row of non-zero "
-                f"weight; one has {n_train} and {n_test} (n_samples={len(X)}). Add rows, or raise "
-                "cv so that more of them train."
+                f"weight; one has {len(trained)} and {len(tested)} (n_samples={len(table.rows)}). "
+                "Add rows, or raise cv so that more of them train."
             )
-        missing = np.setdiff1d(table.y, y[train][table.rows[train] >= 0]) if stratify else ()
+        missing = np.setdiff1d(table.y, table.y[trained]) if stratify else ()
         if len(missing):
             raise InvalidDataError(
                 f"Every training fold needs rows of every class; one has none of {len(missing)} "
@@ -444,7 +446,7 @@ def draw_folds(
     return folds
 
 
-def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bool) -> list[Fold]:
+def _canonical_folds(n_folds: int, table: Any, random_state: Any, stratify: bool) -> list[Fold]:
     n = len(table.y)
     if not 2 <= n_folds <= n:
         raise InvalidParameterError(
