@@ -94,7 +94,6 @@ def test_many_dimensions_give_the_effective_sample_size():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"model": "kde"}, "model must be .psd. or an object"),
         ({"l1_ratio": 1.0}, "less than 1"),
         ({"weight": 0}, "weight must be a positive"),
         ({"width": -1}, "width must be a positive"),
