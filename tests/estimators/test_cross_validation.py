@@ -38,18 +38,18 @@ class Shrunk(CrossValidated, RegressorMixin):
     def _keep(self, value):
         self._value = value
 
-    def _link(self, X):
+    def predict(self, X):  # scikit-learn 1.6 asks a method for its name
         return np.full(len(X), self._value)
 
-    def predict(self, X):  # scikit-learn 1.6 asks a method for its name
-        return self._link(X)
+    def _held_out(self, data):
+        return -np.average((data.y - self._value) ** 2, weights=data.weights)
 
     def _candidates(self, train, held_out, grid):
         for cell in grid:
             for alpha in cell.alphas:
                 value = train.y.mean() / (1 + alpha) + cell.fixed["shift"]
                 if alpha == 0.5:
-                    yield Candidate(None, 2.0, 0.0, {"steepness": 9.0}, -np.inf)
+                    yield Candidate(None, 2.0, {"steepness": 9.0})
                 else:
                     yield Candidate(as_fitted(self, value), alpha, more={"steepness": 1.0})
 
@@ -79,10 +79,9 @@ def test_scores_are_those_of_a_plain_loop():
             error = (Y[test] - Y[train].mean() / (1 + alpha) - shift) ** 2
             expected = -np.average(error, weights=weights[test])
             assert outcomes["score"][k, column] == pytest.approx(expected)
-    assert np.isneginf(outcomes["score"][:, 1]).all()
+    assert np.isnan(outcomes["score"][:, 1]).all()
     np.testing.assert_array_equal(outcomes["size"], [[2.0, 2.0, 3.0]] * 4)
     np.testing.assert_array_equal(outcomes["steepness"], [[1.0, 9.0, 1.0]] * 4)
-    assert (outcomes["fit_time"][:, [0, 2]] > 0).all()
 
 
 def test_a_scorer_of_scikit_learn_takes_the_place_of_the_loss():

@@ -97,13 +97,6 @@ class Target:
         """What scorers expect: the numbers, or the labels of the codes."""
         return y if self.classes is None else np.asarray(self.classes[y.astype(np.intp)])
 
-    def score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Negative mean loss of numbers (``model`` has ``_link``), negative log loss of classes."""
-        if self.classes is None:
-            return -float(np.average(self.loss.value(y, model._link(X)), weights=sample_weight))
-        shares = model.predict_proba(X)
-        return -float(log_loss(y, shares, labels=self.classes, sample_weight=sample_weight))
-
     def class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
         assert self.classes is not None
@@ -205,6 +198,11 @@ class PredictsNumbers(RegressorMixin):
         """The fitted function: what the loss compares with the target."""
         return np.asarray(self._y_mean + self._functions[0].values(self._scaler.transform(X)))
 
+    def _held_out(self, data: Data) -> float:
+        """Negative mean loss of rows not seen in fit."""
+        losses = self._target.loss.value(data.y, self._link(data.X))
+        return -float(np.average(losses, weights=data.weights))
+
 
 def class_shares(odds: Array) -> Array:
     """Probabilities of the classes from log-odds (n,) of the second, or (n, k) of each."""
@@ -279,6 +277,11 @@ class PredictsClasses(ClassifierMixin):
         Z = self._scaler.transform(check_new_data(self, X))
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
         return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))
+
+    def _held_out(self, data: Data) -> float:
+        """Negative log loss of rows not seen in fit."""
+        known, shares = self._target.labels(data.y), self.predict_proba(data.X)
+        return -float(log_loss(known, shares, labels=self.classes_, sample_weight=data.weights))
 
 
 # ------------------------------------------------------------------ what fits

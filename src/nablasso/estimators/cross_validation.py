@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -47,7 +46,6 @@ from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]
 Item = TypeVar("Item")
-COUNTED = ("score", "size", "fit_time", "score_time")  # what is known of every candidate
 
 
 class Cell(NamedTuple):
@@ -76,16 +74,13 @@ def by_parameter(params: list[dict[str, float]]) -> dict[str, Any]:
 class Candidate(NamedTuple):
     """What would predict at one point of a grid, fitted on the training rows of a fold.
 
-    ``model`` is the estimator as it would be (:func:`as_fitted`), ``size`` the number of variables,
-    ``seconds`` the time that it took where that is not the time since the candidate before, and
-    ``more`` are further columns of ``cv_results_``. Without a model ``score`` stands.
+    ``model`` is the estimator as it would be (:func:`as_fitted`) or None, ``size`` the number of
+    variables, and ``more`` are further columns of ``cv_results_``.
     """
 
     model: Any
     size: float = np.nan
-    seconds: float | None = None
     more: Mapping[str, float] = {}
-    score: float = np.nan
 
 
 @estimator
@@ -95,7 +90,7 @@ class CrossValidated(BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict
-        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
+        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`, but no times.
     best_params_ : dict
         The parameters of the refit.
     best_score_, best_index_
@@ -178,36 +173,34 @@ def as_fitted(model: Any, *fitted: Any) -> Any:
 
 
 def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, float]]:
-    """Score, size and times of every candidate on one fold."""
+    """Score and size of every candidate on one fold."""
     train, test = fold
-    test = test[data.weights[test] > 0]
-    held_out = data.at(test)
+    held_out = data.at(test[data.weights[test] > 0])
+    return [
+        {"score": _score(one.model, held_out), "size": one.size, **one.more}
+        for one in model._candidates(data.at(train), held_out, grid)
+    ]
 
-    def score_of(fitted: Any) -> float:
-        scorer = get_scorer(model.scoring) if model.scoring else model._target.score
-        # weights that are all the same are not passed on: a user's scorer may not take them
-        weighted = {} if np.ptp(data.weights) == 0 else {"sample_weight": held_out.weights}
-        try:
-            return float(scorer(fitted, held_out.X, model._target.labels(held_out.y), **weighted))
-        except TypeError as error:
-            if weighted and "sample_weight" in str(error):
-                raise InvalidParameterError(
-                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
-                    "not. Choose another scorer, or leave the weights out."
-                ) from error
-            raise
 
-    outcomes: list[dict[str, float]] = []
-    start = perf_counter()
-    for candidate in model._candidates(data.at(train), held_out, grid):
-        fitted = perf_counter()
-        score = candidate.score if candidate.model is None else score_of(candidate.model)
-        scored = perf_counter()
-        seconds = fitted - start if candidate.seconds is None else candidate.seconds
-        known = score, candidate.size, seconds, scored - fitted
-        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-        start = scored
-    return outcomes
+def _score(model: Any, held_out: Data) -> float:
+    """The score of a candidate by its own measure, or by its ``scoring``."""
+    if model is None:
+        return np.nan
+    if model.scoring is None:
+        return float(model._held_out(held_out))
+    X, y, weights, _ = held_out
+    scorer = get_scorer(model.scoring)
+    # weights that are all the same are not passed on: a user's scorer may not take them
+    weighted = {} if np.ptp(weights) == 0 else {"sample_weight": weights}
+    try:
+        return float(scorer(model, X, model._target.labels(y), **weighted))
+    except TypeError as error:
+        if weighted and "sample_weight" in str(error):
+            raise InvalidParameterError(
+                f"scoring must take sample_weight when weights are given; {scorer!r} does "
+                "not. Choose another scorer, or leave the weights out."
+            ) from error
+        raise
 
 
 def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
@@ -226,8 +219,8 @@ def choose(
 ) -> tuple[dict[str, Any], int]:
     """``cv_results_`` with GridSearchCV's keys, and the number of the chosen candidate.
 
-    ``outcomes`` has ``score``, and ``size`` where variables are counted; times and whatever else
-    it has are kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
+    ``outcomes`` has ``score``, and ``size`` where variables are counted; whatever else it has is
+    kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
     one of smallest ``ties`` is taken.
     """
     scores = outcomes["score"]
@@ -248,17 +241,13 @@ def choose(
         last = np.arange(len(mean)) if ties is None else ties
         best = int(np.lexsort((last, -mean, fewest))[0])
     rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
-    times = [key for key in ("fit_time", "score_time") if key in outcomes]
-    more = {"n_selected": outcomes["size"]} if "size" in outcomes else {}
-    more |= {key: values for key, values in outcomes.items() if key not in COUNTED}
+    more = {"n_selected" if k == "size" else k: v for k, v in outcomes.items() if k != "score"}
     results = {
         **by_parameter(params),
         **{f"split{i}_test_score": row for i, row in enumerate(scores)},
         "mean_test_score": mean,
         "std_test_score": std,
         "rank_test_score": rank.astype(np.int32),
-        **{f"mean_{key}": outcomes[key].mean(axis=0) for key in times},
-        **{f"std_{key}": outcomes[key].std(axis=0) for key in times},
         **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
     }
     return results, best

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -429,18 +428,16 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 yield Candidate(
                     as_fitted(self, [part.function for part in parts], table),
                     size=float(np.any([part.support for part in parts], axis=0).sum()),
-                    seconds=sum(part.seconds for part in parts),
                     more={"steepness": max(part.steepness for part in parts)},
                 )
 
 
 class Step(NamedTuple):
-    """A fitted function, its support, its steepness at held-out rows, its time."""
+    """A fitted function, its support, its steepness at held-out rows."""
 
     function: Function
     support: Mask
     steepness: float
-    seconds: float
 
 
 def _path_steps(
@@ -460,7 +457,6 @@ def _path_steps(
     always = np.asarray(free.penalty.partition.spread(free.penalty.weights)) == 0
     alphas = cell.alphas[1:] if cell.null_first else cell.alphas
     found: list[Step] = []
-    start = perf_counter()
     for problem, solution in walk_path(free, alphas[::-1], solver):
         support = support_of(problem, solution)
         key = support.tobytes()
@@ -468,18 +464,16 @@ def _path_steps(
             refits[key] = family.refit(support).function
         function = refits[key] if debias else family.function(solution)
         steepness = family.steepness(solution, *held_out)
-        now = perf_counter()
-        found.append(Step(function, support, steepness, now - start))
-        start = now
+        found.append(Step(function, support, steepness))
         if not (support & ~always).any() or steepness > HOPELESS:
             break
     if found:
-        last = found[-1]._replace(seconds=0.0)
+        last = found[-1]
         if (last.support & ~always).any():
             last = last._replace(steepness=np.inf)
         found += [last] * (len(alphas) - len(found))
     if cell.null_first:
-        found.append(Step(family.refit(always).function, always, 1.0, 0.0))
+        found.append(Step(family.refit(always).function, always, 1.0))
     return found[::-1]
 
 

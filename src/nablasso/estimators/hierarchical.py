@@ -584,7 +584,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         table = self._table(train)
         for learner, finds in self._paths(table, grid):
             if finds is None:
-                yield Candidate(None, seconds=0.0)
+                yield Candidate(None)
                 continue
             chosen = learner.pruned(finds)
             supports, refits = self._predictors(table, learner, chosen)

@@ -220,15 +220,14 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
 
     def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         grid, name = self._grid(), type(self).__name__
-        said = self._judged(data, table, groups, grid)
-        scores, seconds = said["score"], said["fit_time"]
+        scores = self._judged(data, table, groups, grid)["score"]
         if np.isnan(scores).all():
             warn(
                 f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
                 "tuned and the widest kernel with the largest weight is used."
             )
-            scores = seconds = np.zeros_like(scores)
-        return self._choose(grid, {"score": scores, "fit_time": seconds})
+            scores = np.zeros_like(scores)
+        return self._choose(grid, {"score": scores})
 
     def _grid(self) -> list[dict[str, float]]:
         """The grid, weights within widths, heaviest first."""
@@ -263,7 +262,7 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 if fitted.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
                 probe._unpack(task, fitted, table)
-                yield Candidate(None, score=probe._held_out(held_out))
+                yield Candidate(probe)
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Folds over the rows, or over as many as candidates are judged on."""
