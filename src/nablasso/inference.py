@@ -81,7 +81,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, inv
 from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
@@ -91,8 +90,7 @@ from nablasso.progress import run_jobs
 from nablasso.regression.ridge import LeaveOutRidge
 from nablasso.types import Array, Index, Mask
 
-Predict = Callable[[Array], Array]
-RowLoss = Callable[[NDArray[np.generic], Array], Array]  # targets, outputs -> one loss per row
+Losses = Callable[[Array, Index], Array]  # rows of X, numbers of those they stand for -> losses
 Draw = Callable[[np.random.Generator, int], Array]  # size -> copies (size, n, number of columns)
 Conditional = Callable[[Index], Draw]  # learns how to redraw these columns given the others
 Sampler = Callable[[Array, Index, np.random.Generator], Array]
@@ -105,7 +103,7 @@ N_EXCEED = 10
 FIRST_BATCH = 20
 MAX_CELLS = 2_000_000  # numbers in one batch of copies
 MIN_DRAWS = 199
-TIE = 1e-10  # relative: batches of other sizes may round differently
+TIE = 1e-10  # relative: batches of other sizes, or q k / m and m p / k, may round differently
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice
 STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
 N_SCALES, ZOOMS = 1000, 4  # values of a, and how often the best of them is looked at more closely
@@ -184,35 +182,17 @@ def level_probabilities(scores: Array, code: Index, weights: Array) -> Array:
 
 @dataclass(frozen=True)
 class HeldOutFold:
-    """A predictor, and ``rows`` that it has not seen, with targets and weights.
-
-    ``used`` marks the columns that it may depend on.
-    """
+    """Rows that a predictor has not seen, columns that it may depend on, its weighted losses."""
 
     rows: Index
     used: Mask
-    predict: Predict
-    y: NDArray[np.generic]
-    weights: Array
-    row_loss: RowLoss
+    losses: Losses
 
     def loss(self, copies: Array) -> Array:
-        """Weighted total losses (size,) of copies (size, number of rows, d) of the rows."""
+        """Total losses (size,) of copies (size, number of rows, d) of the rows."""
         size, n, d = copies.shape
-        outputs = np.asarray(self.predict(copies.reshape(size * n, d)))
-        losses = self.row_loss(np.tile(self.y, size), outputs)
-        return np.asarray(losses.reshape(size, n) @ self.weights)
-
-
-def squared_loss(y: NDArray[np.generic], outputs: Array) -> Array:
-    """``(y - f)^2`` per row."""
-    return np.asarray((np.asarray(y, dtype=float) - outputs) ** 2)
-
-
-def log_loss(y: NDArray[np.generic], outputs: Array) -> Array:
-    """``-log P(y)`` per row; ``y`` numbers the columns of the probabilities ``outputs``."""
-    chosen = outputs[np.arange(len(y)), np.asarray(y, dtype=np.intp)]
-    return np.asarray(-np.log(np.maximum(chosen, np.finfo(float).tiny)))
+        losses = self.losses(copies.reshape(size * n, d), np.tile(self.rows, size))
+        return np.asarray(losses.reshape(size, n).sum(axis=1))
 
 
 def enough_draws(n_tests: int, fdr: float) -> int:
@@ -304,12 +284,6 @@ def adjusted_p_values(p_values: Array) -> Array:
     positively dependent ones.
     """
     return np.asarray(false_discovery_control(p_values))
-
-
-def benjamini_hochberg(p_values: Array, fdr: float) -> Mask:
-    """Which tests are rejected at false discovery rate ``fdr``."""
-    # q k / m and m p / k round differently: a tie is a rejection
-    return np.asarray(adjusted_p_values(p_values) <= fdr * (1 + 1e-12))
 
 
 # ------------------------------------------------------------------ knockoffs

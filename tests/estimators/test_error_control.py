@@ -29,6 +29,8 @@ from nablasso.estimators.error_control import (
     KnockoffSelector,
     RandomizationTest,
     StabilitySelection,
+    WeightedRows,
+    _losses,
     class_probabilities,
 )
 from nablasso.inference import adjusted_p_values, false_selection_bound
@@ -454,6 +456,23 @@ def test_probabilities_from_what_a_classifier_has():
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
         best = margin.classes_[np.argmax(found, axis=1)]
         np.testing.assert_array_equal(best, margin.predict(X))
+
+
+def test_losses_are_weighted_and_an_impossible_class_costs_a_number():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.normal(size=(5, 2)), np.array([0.0, 1, 1, 0, 1]), rng.random(5)
+    rows = WeightedRows(X, y, y, w, np.arange(5), np.arange(2))
+    model, some = LinearRegression().fit(X, y), np.array([3, 1])
+    expected = w[some] * (y[some] - model.predict(X[some])) ** 2
+    np.testing.assert_allclose(_losses(model, rows, False, X[some], some), expected)
+
+    class Sure:
+        def predict_proba(self, X):
+            return np.tile([1.0, 0.0], (len(X), 1))
+
+    found = _losses(Sure(), rows, True, X[some], some) / w[some]
+    assert found[0] == 0.0
+    assert 700 < found[1] < np.inf
 
 
 def test_folds_without_a_class_and_classifiers_that_only_predict_are_refused():

@@ -464,7 +464,7 @@ class RandomizationTest(WrappedSelector):
         )
         self.p_values_ = p_values[labels]
         self.adjusted_p_values_ = inference.adjusted_p_values(p_values)[labels]
-        self.support_ = inference.benjamini_hochberg(p_values, self.fdr)[labels]
+        self.support_ = self.adjusted_p_values_ <= self.fdr * (1 + inference.TIE)
         return self
 
     def _held_out(
@@ -475,14 +475,10 @@ class RandomizationTest(WrappedSelector):
         label = f"{type(self).__name__} folds"
         found, d = [], rows.X.shape[1]
         for k, model in enumerate(self._on_parts(fit_clone, rows, training, seeds, label)):
-            test, predict, loss = _kept(rows, folds[k][1]), model.predict, inference.squared_loss
-            if chooses_classes(self.estimator):
-                predict, loss = partial(class_probabilities, model), inference.log_loss
             scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
             used = np.ones(d, dtype=bool) if scores is None else scores > 0
-            found.append(
-                inference.HeldOutFold(test, used, predict, rows.y[test], rows.weights[test], loss)
-            )
+            losses = partial(_losses, model, rows, chooses_classes(self.estimator))
+            found.append(inference.HeldOutFold(_kept(rows, folds[k][1]), used, losses))
         return found
 
 
@@ -490,6 +486,17 @@ def _kept(rows: WeightedRows, part: Index) -> Index:
     """Where rows of the input went."""
     numbers = np.unique(rows.rows[part])
     return numbers[numbers >= 0]
+
+
+def _losses(model: Any, rows: WeightedRows, classes: bool, X: Array, numbers: Index) -> Array:
+    """Weighted squared errors or log losses of ``X`` in the place of some of the rows."""
+    y = rows.y[numbers]
+    if classes:
+        chances = class_probabilities(model, X)[np.arange(len(y)), y.astype(np.intp)]
+        losses = -np.log(np.maximum(chances, np.finfo(float).tiny))
+    else:
+        losses = (y - np.asarray(model.predict(X))) ** 2
+    return np.asarray(rows.weights[numbers] * losses)
 
 
 def class_probabilities(model: Any, X: Array) -> Array:
