@@ -12,7 +12,6 @@ from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
-    as_fitted,
     by_key,
     choose,
     draw_folds,
@@ -51,7 +50,7 @@ class Shrunk(CrossValidated, RegressorMixin):
                 if alpha == 0.5:
                     yield Candidate(None, 2.0, {"steepness": 9.0})
                 else:
-                    yield Candidate(as_fitted(self, value), alpha, more={"steepness": 1.0})
+                    yield Candidate(self._as_fitted(value), alpha, more={"steepness": 1.0})
 
 
 def fitted(**options):

@@ -34,6 +34,7 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     by_column,
     check_count,
+    check_length_scale,
     check_new_data,
     check_positive,
     check_rows,
@@ -329,6 +330,21 @@ class SolvedEstimator(BaseEstimator, ABC):
 
 
 @estimator
+class InKernel(BaseEstimator):
+    """What a kernel sees through a length scale."""
+
+    _: KW_ONLY
+    length_scale: Any = parameter(
+        "median",
+        "Inputs are divided by it before the kernel sees them: a number, or a rule measured on the "
+        "data (``half_median``: half the median distance between rows). Kernels of the dot product "
+        "have no distance; a rule means 1 for them.",
+        check_length_scale,
+        kind='float or {"median", "half_median", "neighbour20", "median20"}',
+    )
+
+
+@estimator
 class Selects(SelectorMixin):
     """Selected columns of arrays as scikit-learn gives them, of encoded tables as a table.
 
@@ -453,6 +469,12 @@ class Selector(Grouped, SolvedEstimator):
         """Remember what predicts."""
         self._functions, self._scaler, self._y_mean = functions, table.scaler, table.y_mean
 
+    def _keep_solved(self, fits: Sequence[Any]) -> None:
+        """How exact the solutions are."""
+        keep_gaps(self, map(gap_of, fits), (fit.solution.n_iter for fit in fits))
+        worst: Status = max((fit.solution.status for fit in fits), key=list(Status).index)
+        self.solver_status_ = worst.value
+
     def _keep_importances(self, rows: Array) -> None:
         """Importances (n_functions, n_features)."""
         self.feature_importances_ = np.max(rows, axis=0)
@@ -478,6 +500,11 @@ class Selector(Grouped, SolvedEstimator):
             self.selection_status_ = "too few rows"
 
 
+def gap_of(fit: Any) -> tuple[float, float, float]:
+    """Of a problem and its solution the gap, the objective and that at ``f = 0``."""
+    return fit.solution.gap, fit.solution.primal, fit.problem.reference
+
+
 def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:
     """Attributes that tell how exact problems are: gap, objective, objective at ``f = 0``."""
     found = [(max(gap, 0.0), objective, at_zero) for gap, objective, at_zero in solved]
@@ -493,12 +520,6 @@ def keep_gaps(
 ) -> None:
     """Set these attributes, and ``n_iter_``."""
     vars(model).update(gaps_of(solved) | {"n_iter_": max([1, *n_iter])})
-
-
-def worst_status(solved: Iterable[Any]) -> str:
-    """The status that says most about what went wrong."""
-    worst: Status = max((one.status for one in solved), key=list(Status).index)
-    return worst.value
 
 
 def nothing_status(y: Array) -> str:

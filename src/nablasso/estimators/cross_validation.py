@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -74,7 +74,7 @@ def by_parameter(params: list[dict[str, float]]) -> dict[str, Any]:
 class Candidate(NamedTuple):
     """What would predict at one point of a grid, fitted on the training rows of a fold.
 
-    ``model`` is the estimator as it would be (:func:`as_fitted`) or None, ``size`` the number of
+    ``model`` is the estimator as it would be (``_as_fitted``) or None, ``size`` the number of
     variables, and ``more`` are further columns of ``cv_results_``.
     """
 
@@ -126,6 +126,13 @@ class CrossValidated(BaseEstimator):
         """What the points of the grid give on the rows of ``train``, in their order."""
         raise NotImplementedError
 
+    def _as_fitted(self, *fitted: Any) -> Any:
+        """The estimator as it would be after ``_keep(*fitted)`` on the training rows of a fold."""
+        model: Any = copy(self)
+        vars(model).pop("feature_names_in_", None)  # folds are arrays without names
+        model._keep(*fitted)
+        return model
+
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Rows to train on and rows to judge by."""
         rows = (data.X, data.y, groups, table, self.random_state)
@@ -162,14 +169,6 @@ def until_interrupt(items: Iterable[Item], who: str, said: str) -> list[Item]:
             raise
         warn(f"{who} interrupted after {len(done)} {said}", ConvergenceWarning)
     return done
-
-
-def as_fitted(model: Any, *fitted: Any) -> Any:
-    """The estimator as it would be after ``_keep(*fitted)`` on the training rows of a fold."""
-    model = copy(model)
-    vars(model).pop("feature_names_in_", None)  # folds are arrays without names
-    model._keep(*fitted)
-    return model
 
 
 def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, float]]:
@@ -479,10 +478,6 @@ class Predicted(BaseEstimator):
         tags.estimator_type = "regressor" if self.classes is None else "classifier"
         return tags
 
-    def fit(self, X: Any, y: Any) -> Predicted:
-        """Do nothing."""
-        return self
-
     def decision_function(self, X: Any) -> Array:
         """Outputs, one column for numbers and for two classes."""
         one = self.classes is None or len(self.classes) == 2
@@ -514,7 +509,7 @@ def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fol
     model, y = Predicted(table.y_mean + outputs), table.y_mean + table.y[fold]
     if classes is not None:
         model, y = Predicted(outputs, classes), classes[table.y[fold].astype(np.intp)]
-    scorer, columns = check_scoring(model, scoring=selector.scoring), table.columns
+    scorer, columns = get_scorer(selector.scoring), table.columns
     X = np.tile(table.scaler.centre, (len(fold), 1))  # as the user gave it
     X[:, columns] += table.X[fold] * table.scaler.scale[columns]
     takes, weights = inspect.signature(scorer).parameters, rows.weights[fold]

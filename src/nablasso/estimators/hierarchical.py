@@ -43,7 +43,6 @@ from nablasso.estimators.cross_validation import (
     Cell,
     CrossValidated,
     Path,
-    as_fitted,
     by_parameter,
     certificates_along,
     decreasing,
@@ -588,7 +587,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
                 continue
             chosen = learner.pruned(finds)
             supports, refits = self._predictors(table, learner, chosen)
-            model = as_fitted(self, [made.function for made in refits], table)
+            model = self._as_fitted([made.function for made in refits], table)
             yield Candidate(model, float(supports.any(axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import Data, SolvedEstimator
+from nablasso.estimators.base import Data, InKernel, SolvedEstimator
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -35,7 +35,6 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     Check,
     check_count,
-    check_length_scale,
     check_new_data,
     check_positive,
     check_rows,
@@ -60,7 +59,7 @@ BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the d
 
 
 @estimator
-class NonnegativeEstimator(SolvedEstimator):
+class NonnegativeEstimator(InKernel, SolvedEstimator):
     """Parameters that densities and regressors share; each declares its own task.
 
     Attributes
@@ -79,13 +78,6 @@ class NonnegativeEstimator(SolvedEstimator):
     width: float = parameter(1.0, "Multiplier of ``length_scale``.", check_positive)
     weight: float = parameter(
         0.01, "Weight of the penalty of functions that are not negative.", check_positive
-    )
-    length_scale: Any = parameter(
-        "median",
-        "Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the "
-        "data.",
-        check_length_scale,
-        kind='float or {"median", "half_median", "neighbour20", "median20"}',
     )
     l1_ratio: float = parameter(
         0.1,
