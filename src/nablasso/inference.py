@@ -376,23 +376,17 @@ def complementary_pairs(
     return halves
 
 
-def smallest_threshold(
-    floor: float,
-    largest_bound: float,
-    n_selected: float,
-    n_features: int,
-    n_pairs: int,
-    assumption: str,
-) -> float:
-    """Smallest threshold, at least ``floor``, that meets the bound; infinite if none does."""
-    counts = np.arange(lattice_count(floor, n_pairs), 2 * n_pairs + 1) / (2 * n_pairs)
+def smallest_threshold(floor: float, largest_bound: float, *known: Any) -> float:
+    """Smallest threshold, at least ``floor``, that meets the bound; infinite if none does.
 
-    def meets(threshold: float) -> bool:
-        bound = false_selection_bound(threshold, n_selected, n_features, n_pairs, assumption)
-        return bound <= largest_bound
-
-    first = bisect_left(counts, True, key=meets)  # the bounds decrease with the threshold
-    return float(counts[first]) if first < len(counts) else np.inf
+    ``known`` is what :func:`false_selection_bound` has besides: it decreases with the threshold.
+    """
+    n_halves = 2 * known[2]
+    shares = np.arange(lattice_count(floor, known[2]), n_halves + 1) / n_halves
+    first = bisect_left(
+        shares, True, key=lambda share: false_selection_bound(share, *known) <= largest_bound
+    )
+    return float(shares[first]) if first < len(shares) else np.inf
 
 
 def false_selection_bound(

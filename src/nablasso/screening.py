@@ -45,8 +45,8 @@ Memory: a few arrays of ``SCORED_AT_ONCE`` entries, whatever the number of colum
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
@@ -71,27 +71,18 @@ LEAST = 1e-12
 BLOCK = 4096  # columns of a matrix of products
 
 
-@dataclass(frozen=True)
-class Screened:
-    """Groups that are kept or clear, the next best ones, and the score of each column alone."""
+class Screened(NamedTuple):
+    """Groups that are kept or clear, those and the next best ones, and each column's own score."""
 
     clear: Mask
-    spare: Index
-    spare_pairs: Index
+    open: Mask
     scores: Array
-
-    def open(self, labels: Index, n_spare: int = SPARE) -> Mask:
-        """The groups to search: the clear ones and as many others."""
-        out = self.clear.copy()
-        out[self.spare[:n_spare]] = True
-        if n_spare:
-            out[labels[self.spare_pairs[:SPARE_PAIRS].ravel()]] = True
-        return out
 
 
 def screen(
     rows: FewRows,
     *,
+    n_spare: int = SPARE,
     n_columns: int = SHORTLISTED_COLUMNS,
     n_pairs: int = SHORTLISTED_PAIRS,
     pair_work: float = PAIR_WORK,
@@ -99,15 +90,16 @@ def screen(
 ) -> Screened:
     """Rounds among the best columns, one more look at what these leave over, then pairs too.
 
-    ``n_columns`` and ``n_pairs`` are short-listed; without pairs columns are looked at alone.
+    ``n_spare`` groups come along with the clear ones; ``n_columns`` and ``n_pairs`` are
+    short-listed; without pairs columns are looked at alone.
     """
     everything = np.arange(rows.X.shape[1])
     weights = rows.weights / rows.weights.sum()
     nothing = np.empty((0, 2), dtype=np.intp)
     first = column_scores(rows.X, rows.Y, weights, everything, verbose=verbose)
     best = np.argsort(-first, kind="stable")[:n_columns]
-    found = _rounds(rows, np.sort(best), nothing, first)
-    residuals = left_over(rows, found.clear)
+    clear, _ = _rounds(rows, np.sort(best), nothing)
+    residuals = left_over(rows, clear)
     second = column_scores(rows.X, residuals, weights, everything, verbose=verbose)
     columns = np.union1d(best, np.argsort(-second, kind="stable")[:n_columns])
     products = nothing
@@ -116,7 +108,7 @@ def screen(
         affordable = max(1, int(pair_work / (2 * rows.X.size)))
         among = np.sort(alone[:affordable])
         products = largest_products(rows.X, weights, residuals, among, n_pairs, verbose=verbose)
-    return _rounds(rows, columns, products, first)
+    return Screened(*_rounds(rows, columns, products, n_spare), first)
 
 
 def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
@@ -124,7 +116,7 @@ def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
 
     What is paid for the choice stays that of all groups. ``options`` are those of :func:`screen`.
     """
-    opened = screen(rows, **options).open(rows.labels)
+    opened = screen(rows, **options).open
     kept = np.searchsorted(np.flatnonzero(opened), rows.kept)
     inner = replace(_of_groups(rows, opened), kept=kept, looked=rows.n_groups)
     return inner, np.flatnonzero(opened[rows.labels])
@@ -159,8 +151,8 @@ def left_over(rows: FewRows, found: Mask) -> Array:
     return inner.solved(min(tuned, key=lambda model: model.price)).left_out()[0]
 
 
-def _rounds(rows: FewRows, columns: Index, pairs: Index, alone: Array) -> Screened:
-    """Take in what is clear, again and again, among the given columns and pairs."""
+def _rounds(rows: FewRows, columns: Index, pairs: Index, n_spare: int = 0) -> tuple[Mask, Mask]:
+    """Take in what is clear, again and again, among the given columns and pairs; then the spare."""
     n, d = rows.X.shape
     weights = rows.weights / rows.weights.sum()
     found = np.zeros(rows.n_groups, dtype=bool)
@@ -180,9 +172,11 @@ def _rounds(rows: FewRows, columns: Index, pairs: Index, alone: Array) -> Screen
         if not np.any(new & ~found):
             break
         found |= new
-    by_group[found] = -np.inf
-    order = np.argsort(-by_group, kind="stable")
-    return Screened(found, order[np.isfinite(by_group[order])], best, alone)
+    by_group[found], opened = -np.inf, found.copy()
+    spare = np.argsort(-by_group, kind="stable")[:n_spare]
+    opened[spare[np.isfinite(by_group[spare])]] = True
+    opened[rows.labels[best[: SPARE_PAIRS if n_spare else 0].ravel()]] = True
+    return found, opened
 
 
 def column_scores(X: Array, Y: Array, weights: Array, columns: Index, *, verbose: int = 0) -> Array:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -74,6 +74,8 @@ RIDGE_FRACTION = 1e-4  # of the kernel's trace, at least
 SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
+
+Step = tuple[Function, Mask, float]  # what is fitted, its support, its steepness at held-out rows
 
 
 @dataclass(frozen=True)
@@ -404,19 +406,9 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
                 _path_steps(self.debias, family, solver, cell, rows) for family in families[width]
             ]
             for parts in zip(*walks, strict=True):
-                yield Candidate(
-                    self._as_fitted([part.function for part in parts], table),
-                    size=float(np.any([part.support for part in parts], axis=0).sum()),
-                    more={"steepness": max(part.steepness for part in parts)},
-                )
-
-
-class Step(NamedTuple):
-    """A fitted function, its support, its steepness at held-out rows."""
-
-    function: Function
-    support: Mask
-    steepness: float
+                functions, supports, steepness = zip(*parts, strict=True)
+                size, more = float(np.any(supports, axis=0).sum()), {"steepness": max(steepness)}
+                yield Candidate(self._as_fitted(list(functions), table), size, more)
 
 
 def _path_steps(
@@ -439,16 +431,15 @@ def _path_steps(
         support = support_of(problem, solution)
         function = family.refit(support).function if debias else family.function(solution)
         steepness = family.steepness(solution, *held_out)
-        found.append(Step(function, support, steepness))
+        found.append((function, support, steepness))
         if not (support & ~always).any() or steepness > HOPELESS:
             break
     if found:
-        last = found[-1]
-        if (last.support & ~always).any():
-            last = last._replace(steepness=np.inf)
-        found += [last] * (len(alphas) - len(found))
+        function, support, steepness = found[-1]
+        steepness = np.inf if (support & ~always).any() else steepness
+        found += [(function, support, steepness)] * (len(alphas) - len(found))
     if cell.null_first:
-        found.append(Step(family.refit(always).function, always, 1.0))
+        found.append((family.refit(always).function, always, 1.0))
     return found[::-1]
 
 

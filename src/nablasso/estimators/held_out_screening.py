@@ -82,11 +82,10 @@ class HeldOutScreening(Selects, Grouped):
         table, d = target.table(data, standardize=True), data.X.shape[1]
         rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
         n_pairs = SHORTLISTED_PAIRS if self.pairs else 0
-        found = screen(rows, n_pairs=n_pairs, verbose=self.verbose)
-        open_ = found.open(rows.labels, int(self.n_spare))
+        found = screen(rows, n_spare=self.n_spare, n_pairs=n_pairs, verbose=self.verbose)
         self.scores_ = spread(found.scores, table, d)
         self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)
-        self.support_ = spread(open_[rows.labels], table, d, fill=False)
+        self.support_ = spread(found.open[rows.labels], table, d, fill=False)
         self.chance_ = by_chance(*rows.X.shape)
         return self
 

@@ -191,14 +191,13 @@ class KernelSelector(Answers, Selects, Selector):
         "kernel needs for ten digits.",
         check_count,
     )
-    prune: bool | None = parameter(
-        None,
+    prune: bool = parameter(
+        False,
         "Take sinks from the hull that the penalty selects while the extended Bayes information "
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
         "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
-        "in every fold. By default cross-validation prunes, and a fit at one ``alpha`` does "
-        "not.",
+        "in every fold.",
     )
     debias: bool = parameter(
         True,
@@ -267,9 +266,6 @@ class KernelSelector(Answers, Selects, Selector):
         parts = [function.part(self._inner.get(name), Z) for function in self._penalised]
         return parts[0] if len(parts) == 1 else np.column_stack(parts)
 
-    def _prunes(self) -> bool:
-        return bool(self.prune)
-
     def _hierarchy(self, table: Table, beta: float | None) -> Hierarchy:
         """The kernels on the table's rows: products, or sums without ``beta``, or a user's own."""
         if not self.interactions and (self.dag is not None or self.whiten):
@@ -321,7 +317,8 @@ class KernelSelector(Answers, Selects, Selector):
         members = enumerate(hierarchy.members or [])
         kept: list[Node] = [((g, 1),) for g, columns in members if own[list(columns)].any()]
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
-        if pruners is None and self._prunes():
+        prunes = self.prune or getattr(self, "selection_rule", "") == "ebic"
+        if pruners is None and prunes:
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
         options = (float(self.tol), budget, certify, self.max_iter)
         return HullLearner(
@@ -535,6 +532,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "and ``best_score_`` is minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
+    prune: bool = True
     alpha: Any = fixed(None)
     beta: Any = fixed(None)
 
@@ -550,9 +548,6 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
         return {"alpha": alpha, "beta": beta, "way": way[way >= alpha]}
-
-    def _prunes(self) -> bool:
-        return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
 
     def _grid(self, table: Table) -> list[Cell]:
         """One path of alphas for each ``beta``."""
