@@ -65,12 +65,6 @@ def grid_points(cells: Iterable[Cell]) -> list[dict[str, float]]:
     return [{"alpha": float(alpha), **cell.fixed} for cell in cells for alpha in cell.alphas]
 
 
-def by_parameter(params: list[dict[str, float]]) -> dict[str, Any]:
-    """The parameters as GridSearchCV keeps them."""
-    by_name = {f"param_{key}": np.array([p[key] for p in params]) for key in params[0]}
-    return {"params": params, **by_name}
-
-
 class Candidate(NamedTuple):
     """What would predict at one point of a grid, fitted on the training rows of a fold.
 
@@ -242,7 +236,8 @@ def choose(
     rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
     more = {"n_selected" if k == "size" else k: v for k, v in outcomes.items() if k != "score"}
     results = {
-        **by_parameter(params),
+        "params": params,
+        **{f"param_{key}": np.array([point[key] for point in params]) for key in params[0]},
         **{f"split{i}_test_score": row for i, row in enumerate(scores)},
         "mean_test_score": mean,
         "std_test_score": std,

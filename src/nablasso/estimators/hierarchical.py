@@ -43,7 +43,6 @@ from nablasso.estimators.cross_validation import (
     Cell,
     CrossValidated,
     Path,
-    by_parameter,
     certificates_along,
     decreasing,
     grid_points,
@@ -528,8 +527,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "1se",
         "As for the other estimators, or without folds: prune the hulls of all candidates on all "
         "rows and take the one of smallest criterion (see ``prune``), which selects better and "
-        'costs less. ``cv_results_`` then has ``"ebic"`` and ``"rank_ebic"`` in place of scores, '
-        "and ``best_score_`` is minus the criterion.",
+        "costs less. Scores are then minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
     prune: bool = True
@@ -601,14 +599,8 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
         betas = np.array([each.get("beta", 0.0) for each in params])
         alphas = np.array([each["alpha"] for each in params])
-        best = int(np.lexsort((-alphas, -betas, ~equal))[0])
-        self.cv_results_ = {
-            **by_parameter(params),
-            "ebic": values,
-            "rank_ebic": (np.argsort(np.argsort(values, kind="stable")) + 1).astype(np.int32),
-        }
-        self.best_index_, self.best_params_ = best, params[best]
-        self.best_score_ = -float(values[best])
+        best = np.lexsort((-alphas, -betas, ~equal))[0]
+        self._choose(params, {"score": -values[None]}, allowed=np.arange(len(values)) == best)
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:
