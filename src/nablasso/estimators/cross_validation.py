@@ -220,8 +220,8 @@ def choose(
     usable = ~np.isnan(scores).all(axis=1)
     if not usable.any():
         raise InvalidParameterError(
-            f"scoring={scoring!r} gave no number on any candidate; folds of one row have no R2, "
-            "for example. Use larger folds or another score."
+            f"scoring={scoring!r} gave no number on any candidate: one row has no R2, and folds "
+            "where a column is constant no density. Use larger folds or another score."
         )
     with np.errstate(invalid="ignore"):  # minus infinity minus itself
         mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)

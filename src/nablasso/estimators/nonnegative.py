@@ -211,15 +211,8 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
 
     def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
-        grid, name = self._grid(), type(self).__name__
-        scores = self._judged(data, table, groups, grid)["score"]
-        if np.isnan(scores).all():
-            warn(
-                f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
-                "tuned and the widest kernel with the largest weight is used."
-            )
-            scores = np.zeros_like(scores)
-        return self._choose(grid, {"score": scores})
+        grid = self._grid()
+        return self._choose(grid, {"score": self._judged(data, table, groups, grid)["score"]})
 
     def _grid(self) -> list[dict[str, float]]:
         """The grid, weights within widths, heaviest first."""
