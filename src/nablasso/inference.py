@@ -84,6 +84,7 @@ import numpy as np
 from scipy.linalg import eigh, inv
 from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from nablasso.errors import InvalidParameterError
 from nablasso.progress import run_jobs
@@ -169,9 +170,7 @@ def as_conditional(sampler: Any, X: Array, weights: Array) -> Conditional:
 
 def level_probabilities(scores: Array, code: Index, weights: Array) -> Array:
     """Probabilities (n, n_levels) of the levels, from scores that predict them."""
-    centred = scores - np.average(scores, axis=0, weights=weights)
-    size = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-    Z = centred / np.where(size > 0, size, 1.0)
+    Z = StandardScaler().fit(scores, sample_weight=weights).transform(scores)
     model = LogisticRegression(C=10.0, max_iter=1000)  # finite where the levels are separated
     model.fit(Z, code, sample_weight=weights * (len(weights) / weights.sum()))
     return np.asarray(model.predict_proba(Z))

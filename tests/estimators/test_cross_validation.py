@@ -13,7 +13,6 @@ from nablasso.estimators.cross_validation import (
     Cell,
     CrossValidated,
     by_key,
-    choose,
     draw_folds,
     grid_points,
     judge_fold,
@@ -58,6 +57,12 @@ def fitted(**options):
     model._target = Target(Squared())
     model.feature_names_in_ = np.array(["a", "b"])
     return model
+
+
+def choose(params, outcomes, rule="min", scoring=None, **options):
+    model = Shrunk(selection_rule=rule, scoring=scoring)
+    assert model._choose(params, outcomes, **options) == params[model.best_index_]
+    return model.cv_results_, model.best_index_
 
 
 def table_of(weights):

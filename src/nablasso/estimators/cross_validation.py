@@ -142,13 +142,49 @@ class CrossValidated(BaseEstimator):
         return by_key(until_interrupt(judged, f"{name} was", said))
 
     def _choose(
-        self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
+        self,
+        params: list[dict[str, float]],
+        outcomes: dict[str, Array],
+        *,
+        allowed: Mask | None = None,
+        ties: Array | None = None,
     ) -> dict[str, float]:
-        """Choose among candidates; sets what scikit-learn's searches set."""
-        options |= {"rule": self.selection_rule, "scoring": self.scoring}
-        self.cv_results_, best = choose(params, outcomes, **options)
+        """Choose among candidates; sets what scikit-learn's searches set.
+
+        ``outcomes`` has ``score``, and ``size`` where variables are counted; whatever else it has
+        is kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the one
+        of smallest ``ties`` is taken.
+        """
+        scores = outcomes["score"]
+        usable = ~np.isnan(scores).all(axis=1)
+        if not usable.any():
+            raise InvalidParameterError(
+                f"scoring={self.scoring!r} gave no number on any candidate: one row has no R2, and "
+                "folds where a column is constant no density. Use larger folds or another score."
+            )
+        with np.errstate(invalid="ignore"):  # minus infinity minus itself
+            mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)
+        mean = np.where(np.isnan(mean), -np.inf, mean)
+        able = mean if allowed is None or not allowed.any() else np.where(allowed, mean, -np.inf)
+        best = int(np.argmax(able))
+        if self.selection_rule == "1se":
+            within = able >= mean[best] - std[best] / np.sqrt(usable.sum())
+            fewest = np.where(within, outcomes["size"].mean(axis=0), np.inf)
+            last = np.arange(len(mean)) if ties is None else ties
+            best = int(np.lexsort((last, -mean, fewest))[0])
+        rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
+        more = {"n_selected" if k == "size" else k: v for k, v in outcomes.items() if k != "score"}
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{key}": np.array([point[key] for point in params]) for key in params[0]},
+            **{f"split{i}_test_score": row for i, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": std,
+            "rank_test_score": rank.astype(np.int32),
+            **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
+        }
         self.best_index_, self.best_params_ = best, params[best]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.best_score_ = float(mean[best])
         return self.best_params_
 
 
@@ -199,52 +235,6 @@ def _score(model: Any, held_out: Data) -> float:
 def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
     """What the folds gave, by its name, each (n_folds, n_candidates)."""
     return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
-
-
-def choose(
-    params: list[dict[str, float]],
-    outcomes: dict[str, Array],
-    *,
-    rule: str = "min",
-    scoring: Any = None,
-    allowed: Mask | None = None,
-    ties: Array | None = None,
-) -> tuple[dict[str, Any], int]:
-    """``cv_results_`` with GridSearchCV's keys, and the number of the chosen candidate.
-
-    ``outcomes`` has ``score``, and ``size`` where variables are counted; whatever else it has is
-    kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
-    one of smallest ``ties`` is taken.
-    """
-    scores = outcomes["score"]
-    usable = ~np.isnan(scores).all(axis=1)
-    if not usable.any():
-        raise InvalidParameterError(
-            f"scoring={scoring!r} gave no number on any candidate: one row has no R2, and folds "
-            "where a column is constant no density. Use larger folds or another score."
-        )
-    with np.errstate(invalid="ignore"):  # minus infinity minus itself
-        mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)
-    mean = np.where(np.isnan(mean), -np.inf, mean)
-    able = mean if allowed is None or not allowed.any() else np.where(allowed, mean, -np.inf)
-    best = int(np.argmax(able))
-    if rule == "1se":
-        within = able >= mean[best] - std[best] / np.sqrt(usable.sum())
-        fewest = np.where(within, outcomes["size"].mean(axis=0), np.inf)
-        last = np.arange(len(mean)) if ties is None else ties
-        best = int(np.lexsort((last, -mean, fewest))[0])
-    rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
-    more = {"n_selected" if k == "size" else k: v for k, v in outcomes.items() if k != "score"}
-    results = {
-        "params": params,
-        **{f"param_{key}": np.array([point[key] for point in params]) for key in params[0]},
-        **{f"split{i}_test_score": row for i, row in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": std,
-        "rank_test_score": rank.astype(np.int32),
-        **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
-    }
-    return results, best
 
 
 def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:

@@ -223,9 +223,7 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         fits: list[Fit] = []
         for family, free in zip(families, problems, strict=True):
             problem = replace(free, alpha=float(alpha))
-            if any(
-                fit.solution.status is Status.INTERRUPTED for fit in fits
-            ):  # what starting costs
+            if Status.INTERRUPTED in [fit.solution.status for fit in fits]:  # what starting costs
                 solution = clone(solver).set_params(max_iter=0).solve(problem)
                 solution = replace(solution, status=Status.INTERRUPTED)
             else:
