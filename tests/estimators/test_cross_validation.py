@@ -12,7 +12,6 @@ from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
-    by_key,
     draw_folds,
     grid_points,
     judge_fold,
@@ -111,10 +110,10 @@ def test_one_standard_error_takes_the_fewest_variables():
 
 
 def test_folds_without_a_number_do_not_count():
-    nothing = by_key([[{"score": np.nan}], [{"score": np.nan}]])
+    nothing = {"score": np.array([[np.nan], [np.nan]])}
     with pytest.raises(InvalidParameterError, match="gave no number on any candidate"):
         choose([{"alpha": 1.0}], nothing, scoring="r2")
-    one = by_key([[{"score": np.nan}], [{"score": -2.0}]])
+    one = {"score": np.array([[np.nan], [-2.0]])}
     assert choose([{"alpha": 1.0}], one)[0]["mean_test_score"] == [-2.0]
 
 

@@ -14,7 +14,7 @@ predictions behind the face of a fitted model for a scorer of scikit-learn's.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -139,7 +139,8 @@ class CrossValidated(BaseEstimator):
         options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         judged = run_jobs(judge_fold, jobs, label=f"{name} folds", **options)
         said = f"of {len(folds)} folds; its parameters are chosen by these alone."
-        return by_key(until_interrupt(judged, f"{name} was", said))
+        done = until_interrupt(judged, f"{name} was", said)
+        return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
 
     def _choose(
         self,
@@ -159,8 +160,8 @@ class CrossValidated(BaseEstimator):
         usable = ~np.isnan(scores).all(axis=1)
         if not usable.any():
             raise InvalidParameterError(
-                f"scoring={self.scoring!r} gave no number on any candidate: one row has no R2, and "
-                "folds where a column is constant no density. Use larger folds or another score."
+                f"scoring={self.scoring!r} gave no number on any candidate; folds of one row have "
+                "no R2, for example. Use larger folds or another score."
             )
         with np.errstate(invalid="ignore"):  # minus infinity minus itself
             mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)
@@ -230,11 +231,6 @@ def _score(model: Any, held_out: Data) -> float:
                 "not. Choose another scorer, or leave the weights out."
             ) from error
         raise
-
-
-def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
-    """What the folds gave, by its name, each (n_folds, n_candidates)."""
-    return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
 
 
 def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
@@ -398,10 +394,20 @@ def draw_folds(
     cv = 5 if cv is None else cv
     number = isinstance(cv, int | np.integer)
     if number and groups is None:
-        folds = _canonical_folds(int(cv), table, random_state, stratify)
+        if not 2 <= cv <= len(table.y):
+            raise InvalidParameterError(
+                f"cv must be between 2 and the number of distinct rows, {len(table.y)}; got {cv}."
+            )
+        seed = None if random_state is None else check_random_state(random_state)
+        kind = StratifiedKFold if stratify else KFold
+        parts = kind(int(cv), shuffle=seed is not None, random_state=seed)
+        folds = [
+            (np.flatnonzero(np.isin(table.rows, train)), np.flatnonzero(np.isin(table.rows, test)))
+            for train, test in parts.split(table.X, table.y)
+        ]
     else:
-        kind = StratifiedGroupKFold if stratify else GroupKFold
-        folds = list((kind(int(cv)) if number else check_cv(cv)).split(X, y, groups))
+        grouped = StratifiedGroupKFold if stratify else GroupKFold
+        folds = list((grouped(int(cv)) if number else check_cv(cv)).split(X, y, groups))
     for train, test in folds:
         trained, tested = (table.rows[part][table.rows[part] >= 0] for part in (train, test))
         if len(trained) < MIN_ROWS or not len(tested):
@@ -417,23 +423,6 @@ def draw_folds(
                 "classes. Add rows of the rare classes, or lower cv."
             )
     return folds
-
-
-def _canonical_folds(n_folds: int, table: Any, random_state: Any, stratify: bool) -> list[Fold]:
-    n = len(table.y)
-    if not 2 <= n_folds <= n:
-        raise InvalidParameterError(
-            f"cv must be between 2 and the number of distinct rows, {n}; got {n_folds}."
-        )
-    shuffle = random_state is not None
-    seed = check_random_state(random_state) if shuffle else None
-    kind = StratifiedKFold if stratify else KFold
-    parts = kind(n_folds, shuffle=shuffle, random_state=seed).split(table.X, table.y)
-
-    def given(part: Index) -> Index:
-        return np.flatnonzero(np.isin(table.rows, part))
-
-    return [(given(train), given(test)) for train, test in parts]
 
 
 def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:

@@ -190,13 +190,13 @@ class KernelSelector(Answers, Selects, Selector):
         "kernel needs for ten digits.",
         check_count,
     )
-    prune: bool = parameter(
-        False,
+    prune: bool | None = parameter(
+        None,
         "Take sinks from the hull that the penalty selects while the extended Bayes information "
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
-        "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
-        "in every fold.",
+        "to the pruned hull, the certificate to the penalised problem. By default a "
+        "cross-validation prunes, in every fold, and a fit at one ``alpha`` does not.",
     )
     debias: bool = parameter(
         True,
@@ -316,8 +316,9 @@ class KernelSelector(Answers, Selects, Selector):
         members = enumerate(hierarchy.members or [])
         kept: list[Node] = [((g, 1),) for g, columns in members if own[list(columns)].any()]
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
-        prunes = self.prune or getattr(self, "selection_rule", "") == "ebic"
-        if pruners is None and prunes:
+        rule = getattr(self, "selection_rule", None)  # of a cross-validation
+        prunes = rule is not None if self.prune is None else self.prune
+        if pruners is None and (prunes or rule == "ebic"):
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
         options = (float(self.tol), budget, certify, self.max_iter)
         return HullLearner(
@@ -530,7 +531,6 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "costs less. Scores are then minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
-    prune: bool = True
     alpha: Any = fixed(None)
     beta: Any = fixed(None)
 

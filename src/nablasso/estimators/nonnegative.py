@@ -52,7 +52,7 @@ from nablasso.types import Array
 
 FOLD_TOL = 1e-3  # nats: a fold's fit need not be more exact than its score
 FOLD_ITER = 300
-TUNING_ROWS = 5000  # rows that candidates are judged on
+TUNING_ROWS = 5000  # first rows of the table that candidates are judged on
 MANY_FEATURES = 30
 WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel
 BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
@@ -212,7 +212,14 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
 
     def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
         grid = self._grid()
-        return self._choose(grid, {"score": self._judged(data, table, groups, grid)["score"]})
+        scores = self._judged(data, table, groups, grid)["score"]
+        if np.isnan(scores).all():
+            warn(
+                f"No fold of {type(self).__name__} can be fitted (a column is constant in each), "
+                "so nothing was tuned and the widest kernel with the largest weight is used."
+            )
+            scores = np.zeros_like(scores)
+        return self._choose(grid, {"score": scores})
 
     def _grid(self) -> list[dict[str, float]]:
         """The grid, weights within widths, heaviest first."""
@@ -250,13 +257,8 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 yield Candidate(probe)
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
-        """Folds over the rows, or over as many as candidates are judged on."""
-        folds = super()._folds(data, table, groups)
-        if len(table.X) <= TUNING_ROWS:
-            return folds
-        judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
-        kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
-        return [fold for fold in kept if all(map(len, fold))]
+        """A number of folds is over as many rows as candidates are judged on: as good as random."""
+        return super()._folds(data, table.first(TUNING_ROWS), groups)
 
 
 def _positive_pairs(values: Any, share: float) -> Array:
