@@ -64,6 +64,7 @@ class ProblemFamily:
     ) -> None:
         self.table, self.formulation = table, formulation
         self.multiplier, self.points = multiplier, points
+        self.refits: dict[bytes, Refit] = {}  # by support
         self.loss = formulation.loss.fitted(table.y, table.weights)
         self.penalty = formulation.penalty(table.columns)
         self.width = self._width(table.X)
@@ -86,7 +87,7 @@ class ProblemFamily:
     def with_target(self, y: Array) -> Self:
         """The same family with another target; what does not depend on it is shared."""
         other = copy(self)
-        other.table = replace(self.table, y=y)
+        other.table, other.refits = replace(self.table, y=y), {}
         other.loss = self.formulation.loss.fitted(y, self.table.weights)
         if isinstance(self.regression, Machines):
             other.regression = replace(self.regression, sample=other.sample)
@@ -133,10 +134,12 @@ class ProblemFamily:
 
     def refit(self, support: Mask) -> Refit:
         """A machine with the same loss on the supported columns, the width measured anew."""
-        table, kernel = self.table, self.formulation.kernel
-        X = table.X[:, support]
-        scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
-        return refit(self.sample, kernel, X, table.columns[support], scales)
+        table, kernel, key = self.table, self.formulation.kernel, support.tobytes()
+        if key not in self.refits:
+            X = table.X[:, support]
+            scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
+            self.refits[key] = refit(self.sample, kernel, X, table.columns[support], scales)
+        return self.refits[key]
 
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""

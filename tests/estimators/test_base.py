@@ -5,7 +5,14 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.base import Data, Target, read_classes, read_numbers
+from nablasso.estimators.base import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Target,
+    read_classes,
+    read_numbers,
+)
 from nablasso.losses import Logistic, Poisson, Squared
 
 X = np.random.default_rng(0).normal(size=(6, 2))
@@ -75,24 +82,25 @@ def test_numbers_are_centred_where_the_loss_allows_it():
 
 
 def test_the_score_is_the_negative_loss():
-    class Model:
-        classes_ = np.array(["a", "b"])
+    class Numbers(PredictsNumbers):
+        _target = Target(Squared())
 
         def _link(self, X):
             return np.zeros(len(X))
 
+    class Classes(PredictsClasses):
+        classes_ = np.array(["a", "b"])
+        _target = Target(Logistic(), classes_)
+
         def predict_proba(self, X):
             return np.tile([0.25, 0.75], (len(X), 1))
 
-        def predict(self, X):
-            return np.full(len(X), "b")
-
     y, weights = np.arange(6.0), np.array([1.0, 1, 1, 1, 1, 5])
-    assert Target(Squared()).score(Model(), X, y, weights) == pytest.approx(-np.average(
-        y**2, weights=weights))  # fmt: skip
-    labels = np.array(["a", "b"] * 3)
-    target = Target(Logistic(), Model.classes_)
-    assert target.score(Model(), X, labels) == pytest.approx(np.log([0.25, 0.75]).mean())
+    found = Numbers()._held_out(Data(X, y, weights))
+    assert found == pytest.approx(-np.average(y**2, weights=weights))
+    codes = np.array([0.0, 1.0] * 3)
+    found = Classes()._held_out(Data(X, codes, np.ones(6)))
+    assert found == pytest.approx(np.log([0.25, 0.75]).mean())
 
 
 def test_some_rows_keep_the_unlabelled_ones():

@@ -21,13 +21,12 @@ searches predict left-out rows clearly better than the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso import answer as words
@@ -278,11 +277,10 @@ def discoveries(
         found = search(part, rows.rules.walked_rows)
         predict = partial(_outputs, found, rows)
         used = np.isin(rows.labels, found.model.groups)
-        of_rows = test.astype(float), rows.weights[test], partial(_distance, rows.Y)
-        held_out.append(HeldOutFold(test, used, predict, *of_rows))
+        held_out.append(HeldOutFold(test, used, partial(_losses, rows, predict)))
         mean = part.weights @ rows.Y[train] / part.weights.sum()
         before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
-        gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
+        gains[test] = before - np.sum((rows.Y[test] - predict(rows.X[test])) ** 2, axis=1)
     members = [np.flatnonzero(rows.labels == g) for g in range(rows.n_groups)]
     p_values = randomization_p_values(
         held_out,
@@ -320,10 +318,10 @@ def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:
     return np.asarray((mean + unit * values - whole) / scale)
 
 
-def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:
-    """Squared error per row, added up over targets; rows are given by their numbers."""
-    rows = np.asarray(numbers, dtype=np.intp)
-    return np.asarray(np.sum((Y[rows] - outputs) ** 2, axis=1))
+def _losses(rows: FewRows, predict: Callable[[Array], Array], X: Array, numbers: Index) -> Array:
+    """Weighted squared errors, added up over targets, of X in the place of some of the rows."""
+    errors = np.sum((rows.Y[numbers] - predict(X)) ** 2, axis=1)
+    return np.asarray(rows.weights[numbers] * errors)
 
 
 # ------------------------------------------------------------------ how far it can be trusted

@@ -31,18 +31,17 @@ from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.base import (
     Data,
+    InKernel,
     PredictsClasses,
     PredictsNumbers,
     Selector,
-    keep_gaps,
-    worst_status,
+    gap_of,
 )
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
     Path,
-    as_fitted,
     certificates_along,
     decreasing,
     grid_points,
@@ -83,7 +82,9 @@ MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random ord
 
 
 @estimator
-class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Selector):
+class SparseGradientEstimator(
+    Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, InKernel, Selector
+):
     """Shared by the sparse gradient regressors and classifiers.
 
     Attributes
@@ -122,14 +123,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y).',
         kind="str or Kernel",
     )
-    length_scale: Any = parameter(
-        "half_median",
-        'Inputs are divided by it before the kernel sees them. Rules: ``"half_median"`` (half '
-        'the median distance between rows), ``"median"``, ``"neighbour20"``, ``"median20"``; '
-        "they mean 1 for kernels of the dot product.",
-        check_length_scale,
-        kind="float or rule",
-    )
+    length_scale: Any = "half_median"
     bandwidth: Any = parameter(
         "half_median", "The s of the weights of pairs.", check_length_scale, kind="float or rule"
     )
@@ -261,7 +255,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             np.max(importances, axis=1),
             feature_names(self),
             learner.alpha_max,
-            **certificates_along([map(_gap, fits) for fits in found]),
+            **certificates_along([map(gap_of, fits) for fits in found]),
             n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
         )
 
@@ -293,8 +287,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
         self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
         self.bandwidth_ = shared.bandwidth
-        keep_gaps(self, map(_gap, fits), (fit.solution.n_iter for fit in fits))
-        self.solver_status_ = worst_status(fit.solution for fit in fits)
+        self._keep_solved(fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
         self._keep_status(data, table, left_out_gain(columns, targets, table))
@@ -333,11 +326,6 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _warn_of_gap(self, fit: GradientFit) -> None:
         cure = "Raise max_iter or alpha, or loosen tol."
         self._warn_unless_converged(fit.solution, self.tol * fit.problem.reference, cure)
-
-
-def _gap(fit: GradientFit) -> tuple[float, float, float]:
-    """The gap, the objective and that at ``f = 0``."""
-    return fit.solution.gap, fit.solution.primal, fit.problem.reference
 
 
 def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
@@ -405,7 +393,7 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         learner = model._learner(table, max(self.tol, FOLD_TOL))
         done = 0
         for fits in model._walk(learner, grid.alphas):
-            yield Candidate(as_fitted(model, fits, table), float(union_of(fits).sum()))
+            yield Candidate(model._as_fitted(fits, table), float(union_of(fits).sum()))
             done += 1
         if done < len(grid.alphas):
             raise KeyboardInterrupt
