@@ -1,5 +1,8 @@
 """What y is: read, weighted, turned into functions to fit, scored."""
 
+import string
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -10,6 +13,7 @@ from nablasso.estimators.base import (
     PredictsClasses,
     PredictsNumbers,
     Target,
+    check_classes,
     read_classes,
     read_numbers,
 )
@@ -28,6 +32,12 @@ def test_labels_become_codes_and_back():
     assert data.y.tolist() == [1, 0, 2, 1, 0, 0]
     assert target.classes.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(target.labels(data.y), LABELS)
+
+
+def test_many_labels_are_classes_all_the_same():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_classes(np.array(list(string.ascii_lowercase)))
 
 
 def test_two_classes_need_one_function_and_more_one_each():

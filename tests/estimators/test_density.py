@@ -176,3 +176,8 @@ def test_many_rows_are_judged_by_the_first_of_the_table(monkeypatch):
     judged = np.sort(np.concatenate([test for _, test in folds]))
     np.testing.assert_array_equal(judged, np.flatnonzero(table.rows < 30))
     assert {len(train) + len(test) for train, test in folds} == {30}
+
+
+def test_verbose_logs(caplog):
+    PSDDensity(verbose=1).fit(np.random.default_rng(0).normal(size=(20, 1)))
+    assert "PSDDensity" in caplog.text

@@ -47,6 +47,7 @@ from nablasso.nonnegative import Base, FittedTask, PSDModel, Task
 from nablasso.nonnegative.fitting import PSDFitter
 from nablasso.nonnegative.losses import density_loss
 from nablasso.nonnegative.task import natural_height
+from nablasso.progress import track
 from nablasso.solvers import Status
 from nablasso.types import Array
 
@@ -128,7 +129,8 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
         data = self._read(X, y, sample_weight)
         table = self._look_at(data)
         task = self._task(table, **self._weights(data, table, groups))
-        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter)
+        path = self._path([task], tol=self.tol, max_iter=self.max_iter)
+        (fitted,) = track(path, 1, type(self).__name__, verbose=self.verbose)
         self._unpack(task, fitted, table)
         self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
         self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
