@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from nablasso.gradients.problem import FORMS, GradientPoint, RowPenalty
 from nablasso.gradients.solvers import null_point
-from tests.gradients.problems import data_of, literal_objective
+from tests.gradients.problems import as_dense, data_of, literal_objective
 
 CASES = {
     "dense": {},
@@ -26,7 +26,7 @@ OTHERS = {
 
 def make(case, alpha=0.01):
     ours, y = data_of(**case)
-    offset = 0.02 if ours.parameters.classes else None
+    offset = 0.02 if ours.classes else None
     return ours, y, ours.problem(y, alpha, offset)
 
 
@@ -91,11 +91,7 @@ def test_narrow_and_wide_products_agree():
 @pytest.mark.parametrize("n_neighbors", [None, 4])
 def test_alpha_max_is_formula_55(n_neighbors):
     _, y, problem = make({"n_neighbors": n_neighbors})
-    X, m, phi = problem.X, np.zeros((14, 14)), problem.phi
-    if n_neighbors:
-        m[problem.pairs.first, problem.pairs.second] = problem.pairs.weights
-    else:
-        m = problem.pairs.weights
+    X, m, phi = problem.X, as_dense(problem.pairs), problem.phi
     norms = [
         2 * np.linalg.norm(((m * (y[:, None] - y) * (x[:, None] - x)).sum(axis=1)) @ phi)
         for x in X.T

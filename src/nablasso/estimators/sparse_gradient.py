@@ -61,7 +61,6 @@ from nablasso.gradients.learner import (
     SOLVERS,
     GradientData,
     GradientFit,
-    GradientParameters,
     Learner,
     find_directions,
     union_of,
@@ -201,11 +200,12 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
-    def _parameters(self) -> GradientParameters:
-        """What the parameters ask for; the data's columns are known by now."""
+    def _on(self, table: Table) -> GradientData:
+        """What the parameters ask for on a table."""
         labels, kept = self._groups()
         weights = np.where(kept, 0.0, np.bincount(labels)[labels])
-        return GradientParameters(
+        return GradientData(
+            table,
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
             bandwidth=self.bandwidth,
@@ -223,10 +223,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _learner(self, table: Table, tol: float) -> Learner:
         n, p = table.X.shape
         require_memory(n, min(p, n))
-        shared = GradientData(self._parameters(), table)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
         targets = self._target.functions(table.y)
-        return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
+        return Learner(self._on(table), targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -291,8 +290,8 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
-        self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
-        self.bandwidth_ = shared.bandwidth
+        self.kernel_, self.length_scale_ = shared.kernel, shared.width
+        self.bandwidth_ = shared.reach
         keep_gaps(self, map(_gap, fits), (fit.solution.n_iter for fit in fits))
         self.solver_status_ = worst_status(fit.solution for fit in fits)
         self._keep(fits, table)
@@ -317,7 +316,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             return
         named = listed([str(row) for row in np.flatnonzero(alone)])
         cure = (
-            f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
+            f"Raise bandwidth (now {data.reach:.3g}, in standardised units where "
             "standardize is set), or drop them."
         )
         if alone.sum() * 2 > np.sum(rows >= 0):
