@@ -15,12 +15,18 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
+from experiments.drawn import (
+    bow_tie_deviation,
+    make_bow_tie,
+    make_wavy_noise,
+    wavy_deviation,
+    wavy_function,
+)
 from experiments.psd import CALL, FOLDS, MODELS, told
 from experiments.psd_models import model_of
 from experiments.real_tables import load_table
 from experiments.running import Row
-from nablasso.datasets import KnownSupport, make_bow_tie, make_wavy_noise
-from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
+from nablasso.datasets import KnownSupport
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,

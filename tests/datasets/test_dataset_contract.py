@@ -1,4 +1,4 @@
-"""What every generator promises, checked for all of them."""
+"""What every generator promises, checked for all of them, those of the experiments too."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments import drawn
+from experiments.drawn import (
+    bell_function,
+    correlated_pairs_function,
+    draw_quadratic,
+    parabola_function,
+    quadratic_function,
+)
 from nablasso import datasets
 from nablasso.datasets.generators import (
+    DEMO_COLUMNS,
     additive_function,
-    draw_quadratic,
+    cubic_groups_function,
+    demo_function,
     friedman1_function,
     pairwise_function,
-    parabola_function,
     product_function,
-    quadratic_function,
     radial_function,
     three_way_function,
     turlach_function,
-)
-from nablasso.datasets.structured import (
-    DEMO_COLUMNS,
-    bell_function,
-    correlated_pairs_function,
-    cubic_groups_function,
-    demo_function,
 )
 
 
@@ -54,15 +55,13 @@ CASES = (
     Case(datasets.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
     Case(datasets.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
     Case(datasets.make_product, (80, 20), (1, 2), product_function, {"n_features": 3}, "snr", 3.0),
-    Case(datasets.make_parabola, (20, 2), (1,), parabola_function, {}, "noise", 0.1),
+    Case(drawn.make_parabola, (20, 2), (1,), parabola_function, {}, "noise", 0.1),
     Case(datasets.make_cubic_groups, (110, 18), SIX, cubic_groups_function, {}, "noise", 0.01),
-    Case(
-        datasets.make_correlated_pairs, (110, 18), SIX, correlated_pairs_function, {}, "noise", 0.01
-    ),
-    # A function of latent variables: see test_structured.py.
+    Case(drawn.make_correlated_pairs, (110, 18), SIX, correlated_pairs_function, {}, "noise", 0.01),
+    # A function of latent variables: see test_generators.py.
     Case(datasets.make_noisy_copies, (110, 18), SIX, None, {}, "noise", 0.01),
     Case(
-        datasets.make_pairwise,
+        drawn.make_pairwise,
         (100, 16),
         (1, 2, 3, 4),
         pairwise_function(),
@@ -77,7 +76,7 @@ CASES = (
     Case(datasets.make_rings, (40, 200), (1, 2), rings_function, {"n_features": 3}, "none", 0.0),
     Case(datasets.make_demo, (200, 12), (2, 4, 6, 8), demo_function, {}, "fixed", 1.0),
     Case(
-        datasets.make_quadratic,
+        drawn.make_quadratic,
         (30, 10),
         (1, 2, 3),
         quadratic_function(draw_quadratic(3, np.random.RandomState(0))),
@@ -85,10 +84,10 @@ CASES = (
         "snr",
         3.0,
     ),
-    # Noise that depends on x: see test_structured.py.
-    Case(datasets.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
-    Case(datasets.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
-    Case(datasets.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
+    # Noise that depends on x: see tests/experiments/test_drawn.py.
+    Case(drawn.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
+    Case(drawn.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
+    Case(drawn.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
 )
 
 
@@ -105,9 +104,9 @@ each_with_a_noise_sd = for_each(
 )
 FIXED_WIDTH = (
     datasets.make_demo,
-    datasets.make_wavy_noise,
-    datasets.make_bow_tie,
-    datasets.make_bell,
+    drawn.make_wavy_noise,
+    drawn.make_bow_tie,
+    drawn.make_bell,
 )
 each_with_a_width = for_each(case for case in CASES if case.make not in FIXED_WIDTH)
 each_smooth = for_each(
@@ -120,11 +119,9 @@ def same(first: datasets.KnownSupport, second: datasets.KnownSupport) -> bool:
 
 
 def test_the_table_holds_every_exported_generator():
-    exported = {name for name in datasets.__all__ if name.startswith("make_")}
-    # a density has no target: see test_structured.py
-    assert {case.make.__name__ for case in CASES} | {"make_two_modes"} == exported
-    others = {"KnownDensity", "KnownSupport"}
-    assert set(datasets.__all__) == exported | others
+    made = {name for name in vars(drawn) if name.startswith("make_")}
+    made -= {"make_two_modes"}  # a density has no target
+    assert {case.make.__name__ for case in CASES} == {*datasets.__all__, *made} - {"KnownSupport"}
 
 
 @each
@@ -170,7 +167,7 @@ def test_same_state_gives_the_same_data_and_another_one_does_not(case):
     first = case.make(random_state=3)
     assert same(first, case.make(random_state=3))
     other = case.make(random_state=4)
-    fixed = case.make is datasets.make_wavy_noise  # only its noise is random
+    fixed = case.make is drawn.make_wavy_noise  # only its noise is random
     assert fixed == np.isclose(first.X, other.X).all(axis=0).any()
     assert not np.array_equal(first.y, other.y)
 
