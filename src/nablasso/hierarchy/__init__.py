@@ -6,7 +6,6 @@ from nablasso.hierarchy.decompositions import (
     Decomposition,
     GaussHermite,
     Hermite,
-    KernelPCA,
     Monomials,
     Spline,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "Hermite",
     "HullConsistency",
     "KernelDag",
-    "KernelPCA",
     "Monomials",
     "Spline",
     "hull_consistency",

@@ -201,12 +201,12 @@ class Hierarchy(ABC):
         """Nodes without parents."""
 
     @abstractmethod
-    def children(self, node: Node) -> list[Node]:
-        """Nodes one step down."""
-
-    @abstractmethod
     def parents(self, node: Node) -> list[Node]:
         """Nodes one step up."""
+
+    @abstractmethod
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """Sources of the complement of a hull."""
 
     @abstractmethod
     def columns(self, node: Node) -> tuple[int, ...]:
@@ -273,12 +273,6 @@ class Hierarchy(ABC):
         violators = [nodes[k] for k in order if ratios[k] > enough]
         return Outside(float(ratios.max(initial=0.0)), violators, "largest")
 
-    def frontier(self, hull: set[Node]) -> list[Node]:
-        """Sources of the complement of a hull."""
-        near = [*self.sources(), *(child for node in hull for child in self.children(node))]
-        outside = (v for v in dict.fromkeys(near) if v not in hull)
-        return [v for v in outside if all(parent in hull for parent in self.parents(v))]
-
 
 def hull_of(hierarchy: Hierarchy, nodes: Iterable[Node]) -> set[Node]:
     """All ancestors of some nodes."""
@@ -335,8 +329,18 @@ class KernelDag(Hierarchy):
         """No data yet."""
 
     @abstractmethod
+    def children(self, node: Node) -> list[Node]:
+        """Nodes one step down."""
+
+    @abstractmethod
     def kernel(self, node: Node, X: Array, Z: Array) -> Array:
         """Kernel of a node, (len(X), len(Z)), from rows of all columns (standardised)."""
+
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """Sources of the complement of a hull."""
+        near = [*self.sources(), *(child for node in hull for child in self.children(node))]
+        outside = (v for v in dict.fromkeys(near) if v not in hull)
+        return [v for v in outside if all(parent in hull for parent in self.parents(v))]
 
     def columns(self, node: Node) -> tuple[int, ...]:  # noqa: ARG002
         """Columns that the node's kernel looks at: all by default."""
