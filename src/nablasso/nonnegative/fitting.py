@@ -12,7 +12,7 @@ down by factors of ``STEP``; losses with bounded slopes, and ``solver="fista"``,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -42,8 +42,7 @@ class FittedTask:
     """Block functions in the units of the task, and how good they are.
 
     ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
-    bounds its distance from the optimum (nan where a model has no such bound). ``point`` is what a
-    later fit of the same rows can start from.
+    bounds its distance from the optimum (nan where a model has no such bound).
     """
 
     functions: list[Any]
@@ -51,7 +50,6 @@ class FittedTask:
     gap: float
     n_iter: int
     status: Status
-    point: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class PSDFitter:
         watch, point, reached = Watch(self.verbose), None, 0.0
         for l1, l2 in weights:
             if point is None:
-                point, reached = self._first(l1, l2)
+                point, reached = self.start(l1, l2)
             solution, point = self._descend(
                 l1, l2, point, reached, tol=tol, max_iter=limit, watch=watch
             )
@@ -139,7 +137,7 @@ class PSDFitter:
         solution = solve(newton, problem, point, tol=tol, **limits)
         return replace(solution, n_iter=before + solution.n_iter), solution.point
 
-    def _first(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
+    def start(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
         """Where the first fit starts, and for which weight that is good enough."""
         task = self.task
         if task.normalise:
@@ -165,7 +163,7 @@ class PSDFitter:
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(task.scales)
             for factor, nonnegative, theta in blocks
         ]
-        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status, s.point)
+        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status)
 
 
 @dataclass(frozen=True)
@@ -226,13 +224,13 @@ class Factor:
 def make_factor(
     X: Array,
     weights: Array,
-    rank: int | None,
+    rank: int,
     rng: np.random.Generator,
     height: float = 1.0,
     constant: float = 0.0,
 ) -> Factor:
     """Factor with at most ``rank`` anchors among the rows of ``X``."""
-    Z = X[choose_anchors(X, weights, len(X) if rank is None else min(rank, len(X)), rng)]
+    Z = X[choose_anchors(X, weights, rank, rng)]
     K = np.exp(-0.5 * cdist(Z, Z, "sqeuclidean"))
     return Factor(Z, cholesky(K, lower=True), height, constant)
 
