@@ -17,6 +17,7 @@ from nablasso.datasets.generators import (
     GREGOROVA,
     RELEVANT,
     ROSASCO,
+    TRIPLES,
     Formula,
     RandomSource,
     Seed,
@@ -26,6 +27,7 @@ from nablasso.datasets.generators import (
     pairwise_function,
     random_source,
     require_features,
+    triples,
 )
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array
@@ -38,6 +40,36 @@ DESIGN = "Give training and test sets the same integer."
 
 
 # ------------------------------------------------------------------ functions of a few columns
+
+
+three_way_function = Formula(range(3), lambda X: np.square(X[:, 0] * X[:, 1] * X[:, 2]))
+
+
+@generator(ROSASCO + "Table 1.")
+def make_three_way(
+    n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
+) -> KnownSupport:
+    """Draw y = (x1 x2 x3)^2 + noise, with x uniform on [-2, 2]^d."""
+    noise_sd = noise_level(sqrt((16 / 5) ** 3 - (4 / 3) ** 6), snr)
+    return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
+
+
+def _radial(X: Array) -> Array:
+    r = np.square(X[:, 0]) + np.square(X[:, 1])
+    return np.asarray(r * np.exp(-r) / np.pi)
+
+
+radial_function = Formula(range(2), _radial)
+RADIAL_SD = 0.03772449100633202  # sd(f) over [-2, 2]^2, by quadrature
+
+
+@generator(ROSASCO + "Table 1.")
+def make_radial(
+    n_samples: int = 100, n_features: int = 20, *, snr: float = 15.0, random_state: Seed = None
+) -> KnownSupport:
+    """Draw y = r exp(-r) / pi + noise, with r = x1^2 + x2^2 and x uniform on [-2, 2]^d."""
+    noise_sd = noise_level(RADIAL_SD, snr)
+    return radial_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
 parabola_function = Formula(range(1), lambda X: np.square(X[:, 0]))
@@ -115,7 +147,7 @@ def make_quadratic(
     return function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)
 
 
-# ------------------------------------------------------------------ correlated inputs
+# ------------------------------------------------------------------ correlated inputs, copies
 
 
 def wishart_correlation(n_features: int, random_state: Seed = None) -> Array:
@@ -200,6 +232,35 @@ def make_correlated_pairs(
     for first, second in pairs_of_columns(n_features):
         X[:, second] = 0.95 * X[:, first] + sqrt(1 - 0.95**2) * X[:, second]
     return correlated_pairs_function.observed(X, noise, rng)
+
+
+@generator(
+    GREGOROVA + "Experiment E3.",
+    n_features=TRIPLES,
+    copy_noise="Standard deviation of the error of each copy.",
+    noise="Standard deviation of the noise of ``y``.",
+)
+def make_noisy_copies(
+    n_samples: int = 110,
+    n_features: int = 18,
+    *,
+    copy_noise: float = 0.1,
+    noise: float = 0.01,
+    random_state: Seed = None,
+) -> KnownSupport:
+    """Draw y = 10 r exp(-2 r) + noise, with r = z1^2 + z3^2 and three noisy copies of each z in X.
+
+    The latent z are independent N(0, 1) and unobserved; columns 1 to 3 of ``X`` measure z1,
+    columns 4 to 6 measure z2, and so on: these are the ``groups``. ``noise_free`` is the function
+    of z: no function of ``X`` attains it, and the support holds the columns that measure z1 and z3.
+    """
+    groups = triples(n_features)
+    rng = random_source(random_state)
+    Z = rng.standard_normal(size=(n_samples, n_features // 3))
+    X = np.repeat(Z, 3, axis=1)
+    X += copy_noise * rng.standard_normal(size=X.shape)
+    r = np.square(Z[:, 0]) + np.square(Z[:, 2])
+    return add_noise(X, 10 * r * np.exp(-2 * r), RELEVANT, noise, rng, groups=groups)
 
 
 # ------------------------------------------------------------------ noise that depends on x

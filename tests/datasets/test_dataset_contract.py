@@ -14,6 +14,8 @@ from experiments.drawn import (
     draw_quadratic,
     parabola_function,
     quadratic_function,
+    radial_function,
+    three_way_function,
 )
 from nablasso import datasets
 from nablasso.datasets.generators import (
@@ -24,8 +26,6 @@ from nablasso.datasets.generators import (
     friedman1_function,
     pairwise_function,
     product_function,
-    radial_function,
-    three_way_function,
     turlach_function,
 )
 
@@ -52,14 +52,14 @@ SIX = (1, 2, 3, 7, 8, 9)
 CASES = (
     Case(datasets.make_additive, (100, 40), (1, 2, 3, 4), additive_function, {"n_features": 5}),
     Case(datasets.make_two_way, (100, 40), (1, 2, 3, 4), pairwise_function(), {"n_features": 5}),
-    Case(datasets.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
-    Case(datasets.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
+    Case(drawn.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
+    Case(drawn.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
     Case(datasets.make_product, (80, 20), (1, 2), product_function, {"n_features": 3}, "snr", 3.0),
     Case(drawn.make_parabola, (20, 2), (1,), parabola_function, {}, "noise", 0.1),
     Case(datasets.make_cubic_groups, (110, 18), SIX, cubic_groups_function, {}, "noise", 0.01),
     Case(drawn.make_correlated_pairs, (110, 18), SIX, correlated_pairs_function, {}, "noise", 0.01),
-    # A function of latent variables: see test_generators.py.
-    Case(datasets.make_noisy_copies, (110, 18), SIX, None, {}, "noise", 0.01),
+    # A function of latent variables: see tests/experiments/test_drawn.py.
+    Case(drawn.make_noisy_copies, (110, 18), SIX, None, {}, "noise", 0.01),
     Case(
         drawn.make_pairwise,
         (100, 16),
@@ -155,7 +155,7 @@ def test_names_number_the_columns(case):
 @each
 def test_groups_partition_the_columns(case):
     groups = case.make(random_state=0).groups
-    if case.make in (datasets.make_cubic_groups, datasets.make_noisy_copies):
+    if case.make in (datasets.make_cubic_groups, drawn.make_noisy_copies):
         assert groups is not None
         assert sorted(a for group in groups for a in group) == list(range(case.shape[1]))
     else:
@@ -229,7 +229,7 @@ def test_the_gradient_is_that_of_the_function(case):
 
 def test_there_is_no_gradient_where_the_output_is_no_smooth_function_of_x():
     assert datasets.make_rings(random_state=0).gradient is None
-    assert datasets.make_noisy_copies(random_state=0).gradient is None
+    assert drawn.make_noisy_copies(random_state=0).gradient is None
 
 
 @each

@@ -13,16 +13,12 @@ from nablasso.datasets import (
     make_cubic_groups,
     make_demo,
     make_friedman1,
-    make_noisy_copies,
     make_product,
-    make_radial,
     make_rings,
-    make_three_way,
     make_turlach,
     make_two_way,
 )
 from nablasso.datasets.generators import (
-    RADIAL_SD,
     add_noise,
     cubic_groups_function,
     demo_function,
@@ -39,11 +35,6 @@ from nablasso.datasets.generators import (
     [
         (make_additive, lambda x: x[0] ** 2 + x[1] ** 2 + x[2] ** 2 + x[3] ** 2),
         (make_two_way, lambda x: sum(a * b for a, b in itertools.combinations(x[:4], 2))),
-        (make_three_way, lambda x: (x[0] * x[1] * x[2]) ** 2),
-        (
-            make_radial,
-            lambda x: (x[0] ** 2 + x[1] ** 2) * np.exp(-(x[0] ** 2) - x[1] ** 2) / np.pi,
-        ),
         (make_product, lambda x: x[0] * x[1]),
         (make_turlach, lambda x: (2 * x[0] - 1) ** 2 + x[1] + x[2] + x[3] + x[4]),
     ],
@@ -59,8 +50,6 @@ def test_noise_free_follows_the_formula(make, formula):
     [
         (make_additive, 2.0),
         (make_two_way, 2.0),
-        (make_three_way, 2.0),
-        (make_radial, 2.0),
         (make_product, 1.0),
     ],
 )
@@ -70,13 +59,6 @@ def test_inputs_are_uniform_on_a_centred_cube(make, half_width):
     assert 0.99 * half_width < X.max() <= half_width
     np.testing.assert_allclose(X.std(axis=0), half_width / np.sqrt(3), rtol=0.05)
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=0.1 * half_width)
-
-
-def test_the_radial_deviation_by_quadrature():
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    r = 4 * (nodes[:, None] ** 2 + nodes**2)
-    values, p = r * np.exp(-r) / np.pi, np.outer(weights, weights) / 4
-    assert np.sqrt(np.sum(p * (values - np.sum(p * values)) ** 2)) == pytest.approx(RADIAL_SD)
 
 
 def test_two_way_weights_each_pair():
@@ -221,40 +203,17 @@ def test_cubic_groups_have_ten_monomials_per_block():
 
 def test_groups_are_consecutive_triples():
     assert make_cubic_groups(random_state=0).groups == TRIPLES
-    assert make_noisy_copies(random_state=0).groups == TRIPLES
 
 
-@pytest.mark.parametrize("make", [make_cubic_groups, make_noisy_copies])
-def test_groups_of_three_need_a_multiple_of_three(make):
-    assert make(n_features=12, random_state=0).groups == TRIPLES[:4]
+def test_groups_of_three_need_a_multiple_of_three():
+    assert make_cubic_groups(n_features=12, random_state=0).groups == TRIPLES[:4]
     with pytest.raises(ValueError, match=r"n_features=10\. Use a multiple of 3"):
-        make(n_features=10, random_state=0)
+        make_cubic_groups(n_features=10, random_state=0)
 
 
 def test_cubic_groups_inputs_are_independent_standard_normals():
     X = make_cubic_groups(n_samples=50_000, random_state=0).X
     np.testing.assert_allclose(np.cov(X.T), np.eye(18), atol=0.04)
-
-
-def test_noisy_copies_follow_the_formula_of_the_latent_variables():
-    problem = make_noisy_copies(copy_noise=0.0, random_state=0)
-    z = problem.X[:, ::3]  # exact copies show the latent variables
-    np.testing.assert_array_equal(problem.X, np.repeat(z, 3, axis=1))
-    r = z[:, 0] ** 2 + z[:, 2] ** 2
-    np.testing.assert_allclose(problem.noise_free, 10 * r * np.exp(-2 * r), rtol=1e-12)
-
-
-def test_copy_noise_leaves_the_outputs_alone():
-    exact, noisy = (make_noisy_copies(copy_noise=s, random_state=0) for s in (0.0, 0.1))
-    np.testing.assert_array_equal(exact.y, noisy.y)
-
-
-def test_copies_differ_by_independent_errors_of_the_stated_size():
-    exact, noisy = (
-        make_noisy_copies(n_samples=50_000, copy_noise=s, random_state=0) for s in (0.0, 0.1)
-    )
-    np.testing.assert_allclose(np.cov((noisy.X - exact.X).T), 0.01 * np.eye(18), atol=5e-4)
-    np.testing.assert_allclose(np.cov(exact.X[:, ::3].T), np.eye(6), atol=0.04)
 
 
 def test_classes_are_rings():

@@ -8,13 +8,17 @@ from scipy.stats import multivariate_normal, norm
 
 from experiments.drawn import (
     MONOMIALS,
+    RADIAL_SD,
     draw_quadratic,
     make_bell,
     make_bow_tie,
     make_correlated_pairs,
+    make_noisy_copies,
     make_pairwise,
     make_parabola,
     make_quadratic,
+    make_radial,
+    make_three_way,
     make_two_modes,
     make_wavy_noise,
     pairs_of_columns,
@@ -233,3 +237,55 @@ def test_one_variable_has_no_pair():
 def test_the_parabola_is_one():
     problem = make_parabola(random_state=0)
     np.testing.assert_allclose(problem.noise_free, problem.X[:, 0] ** 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "formula"),
+    [
+        (make_three_way, lambda x: (x[0] * x[1] * x[2]) ** 2),
+        (
+            make_radial,
+            lambda x: (x[0] ** 2 + x[1] ** 2) * np.exp(-(x[0] ** 2) - x[1] ** 2) / np.pi,
+        ),
+    ],
+)
+def test_noise_free_follows_the_formula_on_a_centred_cube(make, formula):
+    problem = make(5000, random_state=0)
+    expected = [formula(row) for row in problem.X]
+    np.testing.assert_allclose(problem.noise_free, expected, rtol=1e-12)
+    assert 1.99 < np.abs(problem.X).max() <= 2
+
+
+def test_copies_come_in_triples():
+    groups = make_noisy_copies(n_features=12, random_state=0).groups
+    assert groups == ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11))
+    with pytest.raises(ValueError, match=r"n_features=10\. Use a multiple of 3"):
+        make_noisy_copies(n_features=10, random_state=0)
+
+
+def test_the_radial_deviation_by_quadrature():
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    r = 4 * (nodes[:, None] ** 2 + nodes**2)
+    values, p = r * np.exp(-r) / np.pi, np.outer(weights, weights) / 4
+    assert np.sqrt(np.sum(p * (values - np.sum(p * values)) ** 2)) == pytest.approx(RADIAL_SD)
+
+
+def test_noisy_copies_follow_the_formula_of_the_latent_variables():
+    problem = make_noisy_copies(copy_noise=0.0, random_state=0)
+    z = problem.X[:, ::3]  # exact copies show the latent variables
+    np.testing.assert_array_equal(problem.X, np.repeat(z, 3, axis=1))
+    r = z[:, 0] ** 2 + z[:, 2] ** 2
+    np.testing.assert_allclose(problem.noise_free, 10 * r * np.exp(-2 * r), rtol=1e-12)
+
+
+def test_copy_noise_leaves_the_outputs_alone():
+    exact, noisy = (make_noisy_copies(copy_noise=s, random_state=0) for s in (0.0, 0.1))
+    np.testing.assert_array_equal(exact.y, noisy.y)
+
+
+def test_copies_differ_by_independent_errors_of_the_stated_size():
+    exact, noisy = (
+        make_noisy_copies(n_samples=50_000, copy_noise=s, random_state=0) for s in (0.0, 0.1)
+    )
+    np.testing.assert_allclose(np.cov((noisy.X - exact.X).T), 0.01 * np.eye(18), atol=5e-4)
+    np.testing.assert_allclose(np.cov(exact.X[:, ::3].T), np.eye(6), atol=0.04)

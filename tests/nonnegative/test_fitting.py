@@ -19,7 +19,9 @@ def gram(X, height=1.0, constant=0.0):
 def test_features_reproduce_the_kernel(constant):
     X = np.random.default_rng(0).normal(size=(12, 2))
     weights = np.full(12, 1 / 12)
-    factor = make_factor(X, weights, len(X), np.random.default_rng(0), height=0.7, constant=constant)
+    factor = make_factor(
+        X, weights, len(X), np.random.default_rng(0), height=0.7, constant=constant
+    )
     V = factor.features(X)
     np.testing.assert_allclose(V @ V.T, gram(X, 0.7, constant), atol=1e-9)
 

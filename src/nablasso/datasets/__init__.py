@@ -1,9 +1,8 @@
 """Data sets whose relevant variables are known, because they are generated.
 
 Each ``make_*`` function returns a :class:`KnownSupport`. The noiseless function behind it stands
-beside it with its gradient, for instance ``nablasso.datasets.generators.radial_function``; both are
-evaluated at the rows. The noise level is a constant of the population: two draws differ in their
-rows only.
+beside it with its gradient (``nablasso.datasets.generators.product_function``); both are evaluated
+at the rows. The noise level is a constant of the population: two draws differ in their rows only.
 """
 
 from nablasso.datasets.generators import (
@@ -12,11 +11,8 @@ from nablasso.datasets.generators import (
     make_cubic_groups,
     make_demo,
     make_friedman1,
-    make_noisy_copies,
     make_product,
-    make_radial,
     make_rings,
-    make_three_way,
     make_turlach,
     make_two_way,
 )
@@ -27,11 +23,8 @@ __all__ = [
     "make_cubic_groups",
     "make_demo",
     "make_friedman1",
-    "make_noisy_copies",
     "make_product",
-    "make_radial",
     "make_rings",
-    "make_three_way",
     "make_turlach",
     "make_two_way",
 ]

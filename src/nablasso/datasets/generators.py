@@ -207,36 +207,6 @@ def make_additive(
     return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-three_way_function = Formula(range(3), lambda X: np.square(X[:, 0] * X[:, 1] * X[:, 2]))
-
-
-@generator(ROSASCO + "Table 1.")
-def make_three_way(
-    n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
-) -> KnownSupport:
-    """Draw y = (x1 x2 x3)^2 + noise, with x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(sqrt((16 / 5) ** 3 - (4 / 3) ** 6), snr)
-    return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
-
-
-def _radial(X: Array) -> Array:
-    r = np.square(X[:, 0]) + np.square(X[:, 1])
-    return np.asarray(r * np.exp(-r) / np.pi)
-
-
-radial_function = Formula(range(2), _radial)
-RADIAL_SD = 0.03772449100633202  # sd(f) over [-2, 2]^2, by quadrature
-
-
-@generator(ROSASCO + "Table 1.")
-def make_radial(
-    n_samples: int = 100, n_features: int = 20, *, snr: float = 15.0, random_state: Seed = None
-) -> KnownSupport:
-    """Draw y = r exp(-r) / pi + noise, with r = x1^2 + x2^2 and x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(RADIAL_SD, snr)
-    return radial_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
-
-
 product_function = Formula(range(2), lambda X: X[:, 0] * X[:, 1])
 
 
@@ -344,7 +314,7 @@ def make_two_way(
     return function.on_cube(shape, ends, noise_sd, random_state)
 
 
-# ------------------------------------------------------------------ groups, copies
+# ------------------------------------------------------------------ groups
 
 
 def _cubic_groups(X: Array) -> Array:
@@ -367,13 +337,13 @@ def make_cubic_groups(
 
     The inputs are independent N(0, 1), in ``groups`` of three; the first and third group matter.
     """
-    groups = _triples(n_features)
+    groups = triples(n_features)
     rng = random_source(random_state)
     X = rng.standard_normal(size=(n_samples, n_features))
     return cubic_groups_function.observed(X, noise, rng, groups=groups)
 
 
-def _triples(n_features: int) -> Groups:
+def triples(n_features: int) -> Groups:
     """Partition of the columns into consecutive groups of three."""
     require_features(n_features, 9)
     if n_features % 3:
@@ -381,35 +351,6 @@ def _triples(n_features: int) -> Groups:
             f"Columns come in groups of three; got n_features={n_features}. Use a multiple of 3."
         )
     return tuple((a, a + 1, a + 2) for a in range(0, n_features, 3))
-
-
-@generator(
-    GREGOROVA + "Experiment E3.",
-    n_features=TRIPLES,
-    copy_noise="Standard deviation of the error of each copy.",
-    noise="Standard deviation of the noise of ``y``.",
-)
-def make_noisy_copies(
-    n_samples: int = 110,
-    n_features: int = 18,
-    *,
-    copy_noise: float = 0.1,
-    noise: float = 0.01,
-    random_state: Seed = None,
-) -> KnownSupport:
-    """Draw y = 10 r exp(-2 r) + noise, with r = z1^2 + z3^2 and three noisy copies of each z in X.
-
-    The latent z are independent N(0, 1) and unobserved; columns 1 to 3 of ``X`` measure z1,
-    columns 4 to 6 measure z2, and so on: these are the ``groups``. ``noise_free`` is the function
-    of z: no function of ``X`` attains it, and the support holds the columns that measure z1 and z3.
-    """
-    groups = _triples(n_features)
-    rng = random_source(random_state)
-    Z = rng.standard_normal(size=(n_samples, n_features // 3))
-    X = np.repeat(Z, 3, axis=1)
-    X += copy_noise * rng.standard_normal(size=X.shape)
-    r = np.square(Z[:, 0]) + np.square(Z[:, 2])
-    return add_noise(X, 10 * r * np.exp(-2 * r), RELEVANT, noise, rng, groups=groups)
 
 
 # ------------------------------------------------------------------ classes
