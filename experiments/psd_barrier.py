@@ -79,7 +79,7 @@ def expansion(loss: RowLoss, Z: Array, t: float = 0.0) -> Rows:
         p = loss.n_outputs
         return value.mean(axis=1), -slope / p, bend[:, :, None] * (np.eye(p) / p)
     with np.errstate(all="ignore"):
-        return loss.value(Z), loss.gradient(Z), _hessian(loss, Z)
+        return loss.value(Z), loss.slopes(loss.coordinates(Z)), _hessian(loss, Z)
 
 
 def _hessian(loss: RowLoss, Z: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nablasso.gradients.problem import FORMS, GradientPoint, RowPenalty
+from nablasso.gradients.problem import GradientPoint, RowPenalty
 from nablasso.gradients.solvers import null_point
 from tests.gradients.problems import as_dense, data_of, literal_objective
 
@@ -107,7 +107,7 @@ def penalty(form):
     return RowPenalty(form, LABELS, WEIGHTS, 0.4, 0.7)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["lasso", "ridge"])
 def test_prox_minimises(form):
     ours, B, step = penalty(form), np.random.default_rng(0).normal(size=(5, 2)), 0.6
     A = ours.prox(B, step)
@@ -128,7 +128,7 @@ def test_a_group_leaves_as_a_whole_and_a_kept_one_never_does():
     np.testing.assert_allclose(A[4], 1 / 2.4)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["lasso", "ridge"])
 def test_conjugate_satisfies_fenchel_and_is_attained(form):
     ours = penalty(form)
     rng = np.random.default_rng(2)

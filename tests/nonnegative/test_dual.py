@@ -123,7 +123,7 @@ def test_objective_is_that_of_the_functions(name):
     task = make_task(name, n=12)
     fitted = fit(task, tol=1e-6)
     F = np.column_stack([function.values(task.X) for function in fitted.functions])
-    loss = task.weights @ task.loss.value(task.outputs(F))
+    loss = task.weights @ task.loss.value(task.offset + F @ task.mixing.T)
     factors = PSDFitter(task).factors
     penalty = 0.0
     for b, (function, factor) in enumerate(zip(fitted.functions, factors, strict=True)):

@@ -304,9 +304,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         """Directions and functions of the fits."""
         super()._keep([fit.function for fit in fits], table)
         blocks = [(function.active, function.B) for function in self._functions]
-        directions = find_directions(blocks, self.n_features_in_, self.n_components)
-        self.components_, self.spectrum_ = directions.components, directions.spectrum
-        self.gradient_covariance_ = directions.covariance
+        self.components_, self.spectrum_, self.gradient_covariance_ = find_directions(
+            blocks, self.n_features_in_, self.n_components
+        )
 
     def _warn_of_isolated(self, data: GradientData) -> None:
         """Name rows whose weights are all zero; refuse where that is most of them."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -107,18 +106,13 @@ class GradientFunction:
         return self.factor.evaluate(np.ascontiguousarray(inner), B)
 
 
-class Directions(NamedTuple):
-    """Eigenvectors (q, d) of the covariance, all its positive eigenvalues, and itself (d, d)."""
-
-    components: Array
-    spectrum: Array
-    covariance: csr_array
-
-
 def find_directions(
     blocks: list[tuple[Index, Array]], n_features: int, n_components: int | None
-) -> Directions:
-    """Directions of gradients given as (columns, B); several add up their covariances."""
+) -> tuple[Array, Array, csr_array]:
+    """Eigenvectors (q, d) of the covariance, its positive eigenvalues, and itself (d, d).
+
+    Of gradients given as (columns, B); several add up their covariances.
+    """
     columns = np.unique(np.concatenate([active for active, _ in blocks]))
     stacked = np.zeros((len(columns), sum(B.shape[1] for _, B in blocks)))
     start = 0
@@ -127,7 +121,7 @@ def find_directions(
         start += B.shape[1]
     if not stacked.size or not stacked.any():
         empty = csr_array((n_features, n_features))
-        return Directions(np.zeros((1, n_features)), np.zeros(0), empty)
+        return np.zeros((1, n_features)), np.zeros(0), empty
     vectors, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
     spectrum = sizes**2
     rank = int(np.sum(spectrum > ROUNDING * spectrum[0]))
@@ -142,7 +136,7 @@ def find_directions(
     places = (np.repeat(columns, len(columns)), np.tile(columns, len(columns)))
     inner = (stacked @ stacked.T).ravel()
     covariance = csr_array((inner, places), shape=(n_features, n_features))
-    return Directions(components, spectrum[:rank], covariance)
+    return components, spectrum[:rank], covariance
 
 
 @dataclass(frozen=True, eq=False)

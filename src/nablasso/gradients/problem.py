@@ -54,7 +54,6 @@ from nablasso.problems import top_eigenvalue
 from nablasso.solvers.base import Certified, Status
 from nablasso.types import Array, Index, Mask
 
-FORMS = ("lasso", "ridge")
 POWER_STEPS = 10
 TINY = 1e-300
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours

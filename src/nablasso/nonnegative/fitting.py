@@ -78,22 +78,20 @@ class PSDFitter:
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
         """The factor of each block; blocks of the same rank share one."""
-        task, made = self.task, dict[int, Factor]()
-        X, n = task.X * task.scales, len(task.X)
-        most = [(task.rank or n) * (1 if sign else FREE) for sign in task.nonnegative]
-        ranks = [min(n, rank) for rank in most]
+        task, n, made = self.task, len(self.task.X), dict[int, Factor]()
+        ranks = [min(n, (task.rank or n) * (1 if sign else FREE)) for sign in task.nonnegative]
         for rank in set(ranks):
+            given = task.X * task.scales, task.weights, rank
             rng = np.random.default_rng(task.random_state)
-            made[rank] = make_factor(X, task.weights, rank, rng, task.height, task.constant)
+            made[rank] = make_factor(*given, rng, task.height, task.constant)
         return tuple(made[rank] for rank in ranks)
 
     @cached_property
     def features(self) -> tuple[Array, ...]:
         """Features of the rows for each block, shared as the factors are."""
         X = self.task.X * self.task.scales
-        distinct = {id(factor): factor for factor in self.factors}
-        made = {key: factor.features(X) for key, factor in distinct.items()}
-        return tuple(made[id(factor)] for factor in self.factors)
+        made = {factor: factor.features(X) for factor in set(self.factors)}
+        return tuple(made[factor] for factor in self.factors)
 
     @cached_property
     def mass(self) -> Array | None:
@@ -166,7 +164,7 @@ class PSDFitter:
         return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """Features ``Phi`` of the anchors ``Z`` (r, d) with Cholesky factor ``L``."""
 

@@ -40,10 +40,6 @@ class RowLoss(ABC):
     def value(self, Z: Array) -> Array:
         """``l_i(z_i)`` for outputs (n, p), infinite outside the domain."""
 
-    def gradient(self, Z: Array) -> Array:
-        """Gradients (n, p): the slopes that belong to ``Z``."""
-        return self.slopes(self.coordinates(Z))
-
     @abstractmethod
     def coordinates(self, Z: Array) -> Array:
         """Dual coordinates ``t`` (n, c) that belong to outputs ``Z``, in the interior."""
@@ -95,8 +91,7 @@ class PoissonLoss(RowLoss):
     def value(self, Z: Array) -> Array:
         """Loss; zero outputs are allowed where y is zero."""
         z, y = Z[:, 0], self.y
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = self.slope * (z - y) - xlogy(y, np.maximum(z, TINY)) + xlogy(y, y)
+        inside = self.slope * (z - y) - xlogy(y, np.maximum(z, TINY)) + xlogy(y, y)
         return np.where((z > 0) | ((y == 0) & (z >= 0)), inside, np.inf)
 
     def coordinates(self, Z: Array) -> Array:

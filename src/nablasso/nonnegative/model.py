@@ -115,18 +115,18 @@ class Bumps:
         return bumps, np.exp(logs - 0.25 * float(np.sum(np.log(2 * np.pi * variance))))
 
 
-def pair_integrals(bumps: Bumps, box: Array | None = None) -> Array:
-    """``W[i, j]``, the integral of ``g_i g_j`` over the space or a box of shape (d, 2)."""
-    return np.exp(sum_of_logs(bumps, range(bumps.centres.shape[1]), box))
+def pair_integrals(
+    bumps: Bumps, box: Array | None = None, variables: Iterable[int] | None = None
+) -> Array:
+    """``W[i, j]``, the integral of ``g_i g_j`` over the space or a box of shape (d, 2).
 
-
-def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None) -> Array:
-    """Logs of the integrals over some of the variables, shape (m, m)."""
+    Over some of the ``variables`` where these are given.
+    """
     logs = np.zeros((len(bumps), len(bumps)))
-    for a in variables:
+    for a in range(bumps.centres.shape[1]) if variables is None else variables:
         interval = None if box is None else (float(box[a, 0]), float(box[a, 1]))
         logs += _log_integral(bumps.columns(np.array([a])), interval)
-    return logs
+    return np.exp(logs)
 
 
 def _log_integral(bumps: Bumps, interval: tuple[float, float] | None) -> Array:
@@ -235,7 +235,7 @@ class PSDModel(OnBumps):
     def marginal(self, columns: Index) -> PSDModel:
         """The function of ``columns`` left when all other variables are integrated out."""
         rest = np.setdiff1d(np.arange(self.n_features), columns)
-        W = np.exp(sum_of_logs(self.bumps, rest.tolist()))
+        W = pair_integrals(self.bumps, variables=rest.tolist())
         return PSDModel(self.bumps.columns(columns), schur_factor(self.factor, W))
 
     def given(self, columns: Index, values: Array) -> PSDModel:
@@ -267,14 +267,12 @@ class PSDModel(OnBumps):
         for a in range(d):
             F, rest = self.factor, range(a + 1, d)
             if rest:
-                F = schur_factor(F, np.exp(sum_of_logs(self.bumps, rest)))
+                F = schur_factor(F, pair_integrals(self.bumps, variables=rest))
             bumps = self.bumps.columns(np.array([a]))
             grid = _panels(bumps)
             kappa = bumps.values(grid.reshape(-1, 1))  # (nodes, m)
-            step = CHUNK if a else n_samples  # before the first coordinate all rows are the same
-            for start in range(0, n_samples, step):
-                rows = slice(start, start + step)
-                u = heights[rows] if a else heights[:1]
+            for rows in row_blocks(n_samples, 1, CHUNK):
+                u = heights[rows] if a else heights[:1]  # at first all rows are the same
                 H = [kappa @ (row[:, None] * F) for row in u]
                 density = np.array([np.einsum("tq,tq->t", h, h) for h in H])  # (rows, nodes)
                 out[rows, a] = _invert(density, grid, uniform[rows, a])
@@ -356,12 +354,8 @@ def _invert(density: Array, grid: Array, uniform: Array) -> Array:
     half = (grid[:, -1] - grid[:, 0]) / (_nodes[-1] - _nodes[0])
     masses = np.cumsum((values @ _weights) * half, axis=1)
     target = uniform * masses[:, -1]
-    if len(masses) == 1:
-        panel = np.searchsorted(masses[0], target, side="right")
-    else:
-        panel = np.sum(masses <= target[:, None], axis=1)
-    panel = np.minimum(panel, n_panels - 1)
-    row = np.zeros(len(target), dtype=np.intp) if len(masses) == 1 else np.arange(len(target))
+    panel = np.minimum(np.sum(masses <= target[:, None], axis=1), n_panels - 1)
+    row = np.arange(len(target)) % len(masses)  # one density of all, or one of each
     before = np.where(panel > 0, masses[row, np.maximum(panel - 1, 0)], 0.0)
     coefficients = _primitive @ values[row, panel].T  # (NODES + 1, samples)
     wanted = (target - before) / half[panel]
