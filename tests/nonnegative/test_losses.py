@@ -26,7 +26,7 @@ LOSSES = {
 
 
 def outputs(loss, seed=1):
-    Z = np.random.default_rng(seed).normal(size=(4, loss.n_outputs))
+    Z = np.random.default_rng(seed).normal(size=(4, 1 if isinstance(loss, PoissonLoss) else 2))
     if not isinstance(loss, SquaredLoss | PinballLoss):
         Z[:, 0] = np.exp(Z[:, 0])
     return Z

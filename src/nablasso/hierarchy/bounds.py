@@ -270,11 +270,8 @@ class _Search:
         self._raise(values)
         best = np.argsort(-values, kind="stable")[:KEPT]
         best = best[values[best] > self.limit]
-        self.violators += [
-            (float(values[k]), self.node(np.append(chunk[row[k]], column[k]))) for k in best
-        ]
-        self.violators.sort(key=lambda pair: -pair[0])
-        del self.violators[KEPT:]
+        new = [(float(values[k]), self.node(np.append(chunk[row[k]], column[k]))) for k in best]
+        self.violators = sorted(self.violators + new, key=lambda pair: -pair[0])[:KEPT]
 
     def _one_by_one(self, values: Array, own: Array, rows: Index) -> Array:
         """Replace what is not finite, as where a level has no rank one: exactly, or by ``own``."""

@@ -108,10 +108,6 @@ class Pruner:
         inside = set(hull)
         return Pruned([node for node in end.hull if node in inside], end.criterion)
 
-    def criterion(self, hull: list[Node]) -> float:
-        """The extended Bayes information criterion of a hull."""
-        return self._fit(frozenset(hull) | self.kept).criterion
-
     def _smaller(self, fit: _Fit, most: float) -> frozenset[Node]:
         """The hull without its cheapest sinks: one, or while crowded ``most`` features of them."""
         coef, inverse, unit = fit.coef.copy(), fit.inverse.copy(), fit.unit

@@ -103,13 +103,12 @@ class PSDFitter:
 
     def problem(self, l1: Array, l2: Array) -> DualProblem:
         """The dual at these weights."""
-        task, blocks = self.task, []
-        for b, nonnegative in enumerate(task.nonnegative):
-            block: Block = LinearBlock(self.features[b], float(l2[b]))
-            if nonnegative:
-                block = PSDBlock(self.features[b], float(l1[b]), float(l2[b]), self.mass)
-            blocks.append(block)
-        return DualProblem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
+        task = self.task
+        blocks: tuple[Block, ...] = tuple(
+            PSDBlock(Phi, float(a), float(b), self.mass) if sign else LinearBlock(Phi, float(b))
+            for sign, Phi, a, b in zip(task.nonnegative, self.features, l1, l2, strict=True)
+        )
+        return DualProblem(task.loss, task.weights, blocks, task.mixing, task.offset)
 
     def _descend(
         self, l1: Array, l2: Array, point: SlopePoint, reached: float, *, tol: float, **limits: Any

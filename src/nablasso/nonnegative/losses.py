@@ -31,9 +31,8 @@ PROX_STEPS = 60
 
 
 class RowLoss(ABC):
-    """A convex function of the outputs of each row; ``n`` rows, ``p`` outputs."""
+    """A convex function of the ``p`` outputs of each of ``n`` rows."""
 
-    n_outputs: int = 1
     bounded: bool = False  # slopes live in a box, and coordinates are in (0, 1)
 
     @abstractmethod
@@ -135,11 +134,6 @@ class SquaredLoss(RowLoss):
 
     y: Array
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """Number of outputs."""
-        return int(self.y.shape[1])
-
     def value(self, Z: Array) -> Array:
         """Sum of squares."""
         return np.asarray(np.sum((self.y - Z) ** 2, axis=1))
@@ -187,7 +181,6 @@ class GaussianLoss(RowLoss):
     """
 
     y: Array
-    n_outputs = 2
 
     def value(self, Z: Array) -> Array:
         """Negative log-likelihood."""
@@ -266,11 +259,6 @@ class PinballLoss(RowLoss):
     levels: Array
     bounded = True
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """Number of levels."""
-        return len(self.levels)
-
     def value(self, Z: Array) -> Array:
         """Mean over the levels."""
         e = self.y[:, None] - Z
@@ -282,7 +270,7 @@ class PinballLoss(RowLoss):
 
     def coordinates_of(self, slopes: Array, Z: Array) -> Array:  # noqa: ARG002
         """``a + tau``, whatever the outputs: at the kink they do not say the slope."""
-        return np.clip(self.n_outputs * slopes + self.levels, 0.0, 1.0)
+        return np.clip(len(self.levels) * slopes + self.levels, 0.0, 1.0)
 
     def start(self, Z: Array) -> Array:
         """Slopes zero."""
@@ -290,7 +278,7 @@ class PinballLoss(RowLoss):
 
     def slopes(self, t: Array) -> Array:
         """``u - tau`` divided by the number of levels."""
-        return np.asarray((t - self.levels) / self.n_outputs)
+        return np.asarray((t - self.levels) / len(self.levels))
 
     def conjugate(self, t: Array) -> Array:
         """``-a y``."""
@@ -298,11 +286,11 @@ class PinballLoss(RowLoss):
 
     def ascent(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
         """``z - y`` divided by the number of levels."""
-        return np.asarray((Z - self.y[:, None]) / self.n_outputs)
+        return np.asarray((Z - self.y[:, None]) / len(self.levels))
 
     def jacobian(self, t: Array) -> Array:
         """The identity divided by the number of levels."""
-        p = self.n_outputs
+        p = len(self.levels)
         return np.asarray(np.broadcast_to(np.eye(p) / p, (len(t), p, p)))
 
     def curvature(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
@@ -311,7 +299,7 @@ class PinballLoss(RowLoss):
 
     def prox(self, Z: Array, step: Array | float) -> Array:
         """Towards ``y`` by at most ``step tau`` from below and ``step (1 - tau)`` from above."""
-        s = np.asarray(step) / self.n_outputs
+        s = np.asarray(step) / len(self.levels)
         return Z + np.clip(self.y[:, None] - Z, -s * (1 - self.levels), s * self.levels)
 
 

@@ -269,7 +269,7 @@ class _Path:
 
     def __init__(self, problem: DualProblem, start: SlopePoint) -> None:
         self.problem = problem
-        self.w = problem.weights[:, None] / problem.loss.n_outputs
+        self.w = problem.weights[:, None] / len(problem.mixing)
         self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
         self.here = self._evaluate(self.u)
         e = self._residual(self.here)
