@@ -54,9 +54,6 @@ def test_products_are_sums_over_pairs_and_adjoint(data, n_neighbors):
     product = np.sum(theta * z)
     assert np.sum(pairs.gather(theta, X) * G) == pytest.approx(product, rel=1e-12)
     assert np.sum(pairs.scatter(theta, G) * X) == pytest.approx(product, rel=1e-12)
-    f0 = rng.normal(size=N)
-    expected = np.sum(theta * pairs.of_first(f0))
-    assert pairs.first_sums(theta) @ f0 == pytest.approx(expected, rel=1e-12)
 
 
 def test_as_many_neighbours_as_rows_are_refused(data):

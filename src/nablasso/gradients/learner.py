@@ -192,7 +192,7 @@ class GradientData:
             X=self.table.X,
             phi=self.factor.phi,
             pairs=pairs,
-            targets=pairs.of_second(y) - (0.0 if self.classes else pairs.of_first(y)),
+            targets=pairs.of_second(y) - (0.0 if self.classes else y[:, None]),
             loss=Logistic() if self.classes else Squared(),
             penalty=RowPenalty(self.form, labels, weights, float(alpha), 0.0),
             offset_ridge=offset_ridge,

@@ -65,10 +65,6 @@ class RowPairs:
     def __init__(self, weights: Array) -> None:
         self.weights = weights
 
-    def of_first(self, values: Array) -> Array:
-        """``values[i]`` for every pair (i, j)."""
-        return np.broadcast_to(values[:, None], self.weights.shape)
-
     def of_second(self, values: Array) -> Array:
         """``values[j]`` for every pair (i, j)."""
         return np.broadcast_to(values, self.weights.shape)
@@ -79,25 +75,21 @@ class RowPairs:
         P -= np.diagonal(P).copy()[:, None]
         return np.asarray(P)
 
-    def first_sums(self, theta: Array) -> Array:
-        """``sum_j theta_ij``, shape (n,)."""
-        return np.asarray(theta.sum(axis=1))
-
     def matrix(self, theta: Array) -> Any:
         """``theta`` as a matrix (n, n), dense or sparse, for the next product."""
         return theta
 
     def gather(self, theta: Array, right: Array) -> Array:
         """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
-        return np.asarray(self.matrix(theta) @ right - self.first_sums(theta)[:, None] * right)
+        return np.asarray(self.matrix(theta) @ right - theta.sum(axis=1)[:, None] * right)
 
     def scatter(self, theta: Array, left: Array) -> Array:
         """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
-        return np.asarray(self.matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
+        return np.asarray(self.matrix(theta).T @ left - theta.sum(axis=1)[:, None] * left)
 
     def isolated(self) -> Index:
         """Rows without weight on any other row."""
-        sums = self.first_sums(self.weights) - self.matrix(self.weights).diagonal()
+        sums = self.weights.sum(axis=1) - self.matrix(self.weights).diagonal()
         return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
 
 
@@ -267,7 +259,7 @@ class GradientProblem:
     @cached_property
     def offset_hessian(self) -> Array:
         """A bound of the loss's Hessian in ``c``."""
-        bends = self.curvature * self.pairs.first_sums(self.pairs.weights)
+        bends = self.curvature * self.pairs.weights.sum(axis=1)
         return np.asarray(self.phi.T @ (bends[:, None] * self.phi))
 
     @cached_property
@@ -308,7 +300,7 @@ class GradientProblem:
         else:
             z = self.pairs.slopes(self.phi, XA @ B)
         if self.has_offset:
-            z = z + self.pairs.of_first(self.phi @ c)
+            z = z + (self.phi @ c)[:, None]
         return z
 
     def slopes(self, z: Array) -> Array:
@@ -327,7 +319,7 @@ class GradientProblem:
         """``nabla_c``; zero without f0."""
         if not self.has_offset:
             return np.zeros(self.phi.shape[1])
-        return np.asarray(self.phi.T @ self.pairs.first_sums(theta))
+        return np.asarray(self.phi.T @ theta.sum(axis=1))
 
     def smooth_value(self, z: Array, c: Array) -> float:
         """Everything but the penalty."""

@@ -211,8 +211,8 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
     point = null.zero()
     if problem.has_offset:  # all pairs of row i predict phi_i . c: a machine, once for either class
         pairs, phi = problem.pairs, np.vstack([problem.phi, problem.phi])
-        plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
-        weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
+        plus = np.sum(pairs.weights, axis=1, where=problem.targets > 0)
+        weights = np.concatenate([plus, pairs.weights.sum(axis=1) - plus])
         y = np.repeat([1.0, -1.0], len(plus))
         sample = LossSample(y, weights, problem.loss, fit_intercept=False)
         machines = Machines(sample, OnFeatures(phi))

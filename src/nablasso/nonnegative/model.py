@@ -271,7 +271,7 @@ class PSDModel(OnBumps):
             bumps = self.bumps.columns(np.array([a]))
             grid = _panels(bumps)
             kappa = bumps.values(grid.reshape(-1, 1))  # (nodes, m)
-            for rows in row_blocks(n_samples, 1, CHUNK):
+            for rows in row_blocks(n_samples, 1, CHUNK if a else 64 * CHUNK):
                 u = heights[rows] if a else heights[:1]  # at first all rows are the same
                 H = [kappa @ (row[:, None] * F) for row in u]
                 density = np.array([np.einsum("tq,tq->t", h, h) for h in H])  # (rows, nodes)
