@@ -6,7 +6,6 @@ noise level a constant of the population.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import sqrt
 
@@ -15,6 +14,7 @@ import numpy as np
 from nablasso.datasets import KnownSupport
 from nablasso.datasets.generators import (
     GREGOROVA,
+    MARTEAU_FEREY,
     RELEVANT,
     ROSASCO,
     TRIPLES,
@@ -32,10 +32,6 @@ from nablasso.datasets.generators import (
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array
 
-MARTEAU_FEREY = (
-    "U. Marteau-Ferey, F. Bach, A. Rudi. Non-parametric models for non-negative functions. NeurIPS "
-    "2020. "
-)
 DESIGN = "Give training and test sets the same integer."
 
 
@@ -266,32 +262,6 @@ def make_noisy_copies(
 # ------------------------------------------------------------------ noise that depends on x
 
 
-wavy_function = Formula(
-    [0], lambda X: 2 * (np.exp(-30 * (X[:, 0] - 0.25) ** 2) + np.sin(np.pi * X[:, 0] ** 2))
-)
-
-
-def wavy_deviation(x: Array) -> Array:
-    """``exp(sin(2 pi x) / 2)``."""
-    return np.asarray(np.exp(np.sin(2 * np.pi * x) / 2))
-
-
-@generator(
-    "Q. Le, A. Smola, S. Canu. Heteroscedastic Gaussian process regression. ICML 2005, section 5. "
-    + MARTEAU_FEREY
-    + "Heteroscedastic regression.",
-    random_state="Source of the noise; the points are always the same.",
-)
-def make_wavy_noise(n_samples: int = 80, *, random_state: Seed = None) -> KnownSupport:
-    """Draw y ~ N(m(x), s(x)^2) at points evenly on [0, 1]; ``noise_sd`` has one number per row.
-
-    ``m(x) = 2 (exp(-30 (x - 1/4)^2) + sin(pi x^2))`` and ``s(x) = exp(sin(2 pi x) / 2)``.
-    """
-    rng = random_source(random_state)
-    x = np.linspace(0.0, 1.0, n_samples)
-    return wavy_function.observed(x[:, None], wavy_deviation(x), rng)
-
-
 def bow_tie_deviation(x: Array) -> Array:
     """``1/3 - x``, then ``x - 2/3``, zero between."""
     return np.maximum(0.0, np.maximum(1 / 3 - x, x - 2 / 3))
@@ -309,70 +279,3 @@ def make_bow_tie(n_samples: int = 500, *, random_state: Seed = None) -> KnownSup
     x = np.where(rng.uniform(0.0, 1.0, size=n_samples) < 0.5, x, x + 2 / 3)
     zero = np.zeros(n_samples)
     return add_noise(x[:, None], zero, (0,), bow_tie_deviation(x), rng, gradient=zero[:, None])
-
-
-# ------------------------------------------------------------------ functions that are not negative
-
-
-@dataclass(frozen=True, eq=False)
-class KnownDensity:
-    """Draws ``X`` (n_samples, n_features) of a density, and its logarithm at them (n_samples,)."""
-
-    X: Array
-    log_density: Array
-
-
-def two_modes_log_density(
-    X: Array,  # (n_samples, n_features)
-    *,
-    mode: float = 1.0,
-    deviation: float = 0.3,
-) -> Array:  # (n_samples,)
-    """Logarithm of ``N(-mode e1, deviation^2 I) / 2 + N(mode e1, deviation^2 I) / 2``."""
-    near, far = (np.sum(X[:, 1:] ** 2, axis=1) + (X[:, 0] - s * mode) ** 2 for s in (-1.0, 1.0))
-    logs = np.logaddexp(-near / (2 * deviation**2), -far / (2 * deviation**2))
-    return np.asarray(logs - np.log(2) - X.shape[1] * np.log(np.sqrt(2 * np.pi) * deviation))
-
-
-@generator(
-    MARTEAU_FEREY + "As the authors' own code draws it: the numbers behind N are standard "
-    "deviations.",
-    n_features="Columns of ``X``.",
-    mode="Distance of either centre from zero, along the first column.",
-    deviation="Standard deviation of every column around its centre.",
-    random_state="Source of the rows.",
-)
-def make_two_modes(
-    n_samples: int = 80,
-    n_features: int = 1,
-    *,
-    mode: float = 1.0,
-    deviation: float = 0.3,
-    random_state: Seed = None,
-) -> KnownDensity:
-    """Draw half from N(-mode e1, deviation^2 I) and half from N(mode e1, deviation^2 I).
-
-    The paper's density in one variable by default; that in ten has ``n_samples=1000,
-    n_features=10, mode=2`` and ``deviation=1 / sqrt(2 pi)``. Both are learned with respect to the
-    base measure N(0, 5^2 I).
-    """
-    require_features(n_features, 1)
-    rng = random_source(random_state)
-    X = deviation * np.asarray(rng.standard_normal(size=(n_samples, n_features)))
-    X[:, 0] += np.where(rng.uniform(0.0, 1.0, size=n_samples) < 0.5, -mode, mode)
-    return KnownDensity(X, two_modes_log_density(X, mode=mode, deviation=deviation))
-
-
-bell_function = Formula([0], lambda X: np.exp(-(X[:, 0] ** 2) / 2))
-
-
-@generator(MARTEAU_FEREY + "Figure 2.", random_state="Source of the rows.")
-def make_bell(n_samples: int = 100, *, random_state: Seed = None) -> KnownSupport:
-    """Draw y = exp(-x^2 / 2) without noise, with x uniform on [-5, 5].
-
-    A mixture of bumps with coefficients that are not negative is never narrower than the bump: with
-    a wider kernel (1.41 in the authors' code) it can not approximate this function.
-    """
-    rng = random_source(random_state)
-    X = np.asarray(rng.uniform(-5.0, 5.0, size=(n_samples, 1)))
-    return bell_function.observed(X, 0.0, rng)

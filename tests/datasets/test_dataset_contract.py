@@ -9,7 +9,6 @@ import pytest
 
 from experiments import drawn
 from experiments.drawn import (
-    bell_function,
     correlated_pairs_function,
     draw_quadratic,
     parabola_function,
@@ -21,6 +20,7 @@ from nablasso import datasets
 from nablasso.datasets.generators import (
     DEMO_COLUMNS,
     additive_function,
+    bell_function,
     cubic_groups_function,
     demo_function,
     friedman1_function,
@@ -84,10 +84,10 @@ CASES = (
         "snr",
         3.0,
     ),
-    # Noise that depends on x: see tests/experiments/test_drawn.py.
-    Case(drawn.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
+    # Noise that depends on x: see test_generators.py and tests/experiments/test_drawn.py.
+    Case(datasets.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
     Case(drawn.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
-    Case(drawn.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
+    Case(datasets.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
 )
 
 
@@ -104,9 +104,9 @@ each_with_a_noise_sd = for_each(
 )
 FIXED_WIDTH = (
     datasets.make_demo,
-    drawn.make_wavy_noise,
+    datasets.make_wavy_noise,
     drawn.make_bow_tie,
-    drawn.make_bell,
+    datasets.make_bell,
 )
 each_with_a_width = for_each(case for case in CASES if case.make not in FIXED_WIDTH)
 each_smooth = for_each(
@@ -119,9 +119,9 @@ def same(first: datasets.KnownSupport, second: datasets.KnownSupport) -> bool:
 
 
 def test_the_table_holds_every_exported_generator():
-    made = {name for name in vars(drawn) if name.startswith("make_")}
-    made -= {"make_two_modes"}  # a density has no target
-    assert {case.make.__name__ for case in CASES} == {*datasets.__all__, *made} - {"KnownSupport"}
+    made = {*datasets.__all__, *(name for name in vars(drawn) if name.startswith("make_"))}
+    others = {"KnownDensity", "KnownSupport", "make_two_modes"}  # a density has no target
+    assert {case.make.__name__ for case in CASES} == made - others
 
 
 @each
@@ -167,7 +167,7 @@ def test_same_state_gives_the_same_data_and_another_one_does_not(case):
     first = case.make(random_state=3)
     assert same(first, case.make(random_state=3))
     other = case.make(random_state=4)
-    fixed = case.make is drawn.make_wavy_noise  # only its noise is random
+    fixed = case.make is datasets.make_wavy_noise  # only its noise is random
     assert fixed == np.isclose(first.X, other.X).all(axis=0).any()
     assert not np.array_equal(first.y, other.y)
 

@@ -7,16 +7,20 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 import sklearn.datasets
+from scipy.stats import multivariate_normal, norm
 
 from nablasso.datasets import (
     make_additive,
+    make_bell,
     make_cubic_groups,
     make_demo,
     make_friedman1,
     make_product,
     make_rings,
     make_turlach,
+    make_two_modes,
     make_two_way,
+    make_wavy_noise,
 )
 from nablasso.datasets.generators import (
     add_noise,
@@ -27,6 +31,7 @@ from nablasso.datasets.generators import (
     pair_coefficients,
     random_source,
     require_features,
+    two_modes_log_density,
 )
 
 
@@ -326,3 +331,59 @@ def test_scales_differ(demo):
 
 def test_yields_are_positive(demo):
     assert demo.y.min() > 0
+
+
+def test_the_wavy_noise_is_that_of_the_paper():
+    data = make_wavy_noise(random_state=0)
+    x, step = data.X[:, 0], 1e-6
+    np.testing.assert_allclose(x, np.arange(80) / 79)
+
+    def mean(x):
+        return 2 * (np.exp(-30 * (x - 0.25) ** 2) + np.sin(np.pi * x**2))
+
+    np.testing.assert_allclose(data.noise_free, mean(x))
+    slope = (mean(x + step) - mean(x - step)) / (2 * step)
+    np.testing.assert_allclose(data.gradient[:, 0], slope, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(np.log(data.noise_sd), np.sin(2 * np.pi * x) / 2, atol=1e-12)
+
+
+TEN = {"mode": 2.0, "deviation": 1 / np.sqrt(2 * np.pi)}
+
+
+def test_the_density_in_one_variable():
+    data = make_two_modes(random_state=0)
+    assert data.X.shape == (80, 1)
+    x = data.X[:, 0]
+    np.testing.assert_allclose(
+        data.log_density, np.log((norm.pdf(x, -1, 0.3) + norm.pdf(x, 1, 0.3)) / 2)
+    )
+
+
+def test_the_density_in_ten_variables():
+    data = make_two_modes(50, 10, random_state=0, **TEN)
+    centre = 2 * np.eye(10)[0]
+    covariance = np.eye(10) / (2 * np.pi)  # a standard deviation of 1 / sqrt(2 pi)
+    parts = [multivariate_normal.pdf(data.X, s * centre, covariance) for s in (-1, 1)]
+    np.testing.assert_allclose(data.log_density, np.log(np.mean(parts, axis=0)))
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_features": 10, **TEN}])
+def test_draws_are_of_that_density(settings):
+    data = make_two_modes(100_000, random_state=1, **settings)
+    mode, deviation = settings.get("mode", 1.0), settings.get("deviation", 0.3)
+    first = np.abs(data.X[:, 0])
+    assert np.mean(data.X[:, 0] > 0) == pytest.approx(0.5, abs=0.01)
+    assert first.mean() == pytest.approx(mode, rel=0.01)
+    assert data.X[data.X[:, 0] > 0].std(axis=0) == pytest.approx(deviation, rel=0.02)
+    # far from the modes the logarithm is still a number
+    assert np.isfinite(
+        two_modes_log_density(1e3 * data.X[:5], mode=mode, deviation=deviation)
+    ).all()
+
+
+def test_the_bell_has_no_noise():
+    data = make_bell(10_000, random_state=0)
+    x = data.X[:, 0]
+    assert -5 <= x.min() < -4.9
+    assert 4.9 < x.max() <= 5
+    np.testing.assert_allclose(data.y, np.sqrt(2 * np.pi) * norm.pdf(x))

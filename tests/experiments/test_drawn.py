@@ -4,13 +4,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
 
 from experiments.drawn import (
     MONOMIALS,
     RADIAL_SD,
     draw_quadratic,
-    make_bell,
     make_bow_tie,
     make_correlated_pairs,
     make_noisy_copies,
@@ -19,14 +17,12 @@ from experiments.drawn import (
     make_quadratic,
     make_radial,
     make_three_way,
-    make_two_modes,
-    make_wavy_noise,
     pairs_of_columns,
     pairwise_signal_sd,
     quadratic_signal_sd,
-    two_modes_log_density,
     wishart_correlation,
 )
+from nablasso.datasets import make_wavy_noise
 from nablasso.errors import InvalidParameterError
 
 BLOCKS = ((0, 1, 2), (6, 7, 8))
@@ -115,20 +111,6 @@ def test_standardised_noise_is_standard_wherever_x_is():
             assert abs(z[part].std() - 1) < 0.03
 
 
-def test_the_wavy_noise_is_that_of_the_paper():
-    data = make_wavy_noise(random_state=0)
-    x, step = data.X[:, 0], 1e-6
-    np.testing.assert_allclose(x, np.arange(80) / 79)
-
-    def mean(x):
-        return 2 * (np.exp(-30 * (x - 0.25) ** 2) + np.sin(np.pi * x**2))
-
-    np.testing.assert_allclose(data.noise_free, mean(x))
-    slope = (mean(x + step) - mean(x - step)) / (2 * step)
-    np.testing.assert_allclose(data.gradient[:, 0], slope, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(np.log(data.noise_sd), np.sin(2 * np.pi * x) / 2, atol=1e-12)
-
-
 def test_the_bow_tie_has_no_rows_in_the_middle_and_no_mean():
     data = make_bow_tie(1000, random_state=0)
     x = data.X[:, 0]
@@ -137,48 +119,6 @@ def test_the_bow_tie_has_no_rows_in_the_middle_and_no_mean():
     assert not data.noise_free.any()
     assert not data.gradient.any()
     np.testing.assert_allclose(data.noise_sd, np.where(x < 0.5, 1 / 3 - x, x - 2 / 3))
-
-
-TEN = {"mode": 2.0, "deviation": 1 / np.sqrt(2 * np.pi)}
-
-
-def test_the_density_in_one_variable():
-    data = make_two_modes(random_state=0)
-    assert data.X.shape == (80, 1)
-    x = data.X[:, 0]
-    np.testing.assert_allclose(
-        data.log_density, np.log((norm.pdf(x, -1, 0.3) + norm.pdf(x, 1, 0.3)) / 2)
-    )
-
-
-def test_the_density_in_ten_variables():
-    data = make_two_modes(50, 10, random_state=0, **TEN)
-    centre = 2 * np.eye(10)[0]
-    covariance = np.eye(10) / (2 * np.pi)  # a standard deviation of 1 / sqrt(2 pi)
-    parts = [multivariate_normal.pdf(data.X, s * centre, covariance) for s in (-1, 1)]
-    np.testing.assert_allclose(data.log_density, np.log(np.mean(parts, axis=0)))
-
-
-@pytest.mark.parametrize("settings", [{}, {"n_features": 10, **TEN}])
-def test_draws_are_of_that_density(settings):
-    data = make_two_modes(100_000, random_state=1, **settings)
-    mode, deviation = settings.get("mode", 1.0), settings.get("deviation", 0.3)
-    first = np.abs(data.X[:, 0])
-    assert np.mean(data.X[:, 0] > 0) == pytest.approx(0.5, abs=0.01)
-    assert first.mean() == pytest.approx(mode, rel=0.01)
-    assert data.X[data.X[:, 0] > 0].std(axis=0) == pytest.approx(deviation, rel=0.02)
-    # far from the modes the logarithm is still a number
-    assert np.isfinite(
-        two_modes_log_density(1e3 * data.X[:5], mode=mode, deviation=deviation)
-    ).all()
-
-
-def test_the_bell_has_no_noise():
-    data = make_bell(10_000, random_state=0)
-    x = data.X[:, 0]
-    assert -5 <= x.min() < -4.9
-    assert 4.9 < x.max() <= 5
-    np.testing.assert_allclose(data.y, np.sqrt(2 * np.pi) * norm.pdf(x))
 
 
 @pytest.mark.parametrize("n_relevant", [2, 4, 7])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from experiments.drawn import bow_tie_deviation, make_bow_tie, two_modes_log_density
+from experiments.drawn import bow_tie_deviation, make_bow_tie
 from experiments.psd import (
     CLOSE,
     MODES,
@@ -28,6 +28,7 @@ from experiments.psd_regression import (
     quantiles,
 )
 from experiments.real_tables import load_table
+from nablasso.datasets.generators import two_modes_log_density
 from nablasso.errors import DataUnavailableError
 
 

@@ -10,7 +10,6 @@ from scipy.integrate import quad
 from scipy.optimize import minimize, nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments.drawn import make_two_modes, make_wavy_noise
 from experiments.psd_barrier import (
     Barrier,
     Block,
@@ -22,6 +21,7 @@ from experiments.psd_barrier import (
 )
 from experiments.psd_models import BumpMixture, Exponential, OtherModel, draws_of, model_of
 from nablasso import HeteroscedasticRegressor, PSDDensity, PSDDensityCV, PSDRegressor
+from nablasso.datasets import make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Base, Bumps, Task
 from nablasso.nonnegative.losses import (

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from experiments.drawn import make_bow_tie, make_two_modes, make_wavy_noise
+from experiments.drawn import make_bow_tie
 from nablasso import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
@@ -16,6 +16,7 @@ from nablasso import (
     PSDDensityCV,
     PSDRegressor,
 )
+from nablasso.datasets import make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Task, solvers
 from nablasso.nonnegative.dual import SlopePoint
