@@ -14,6 +14,7 @@ from nablasso.hierarchy import (
     Decomposition,
     GaussHermite,
     Hermite,
+    KernelPCA,
     Monomials,
     Spline,
 )
@@ -22,7 +23,7 @@ from nablasso.hierarchy.grid import Grid
 
 RNG = np.random.default_rng(5)
 x, z = RNG.normal(size=7), RNG.normal(size=5)
-ALL = [Monomials(3), Hermite(3), GaussHermite(3), Spline(), AllSubsetsGaussian()]
+ALL = [Monomials(3), Hermite(3), GaussHermite(3), Spline(), AllSubsetsGaussian(), KernelPCA(3)]
 
 
 def levels(decomposition, a, b):
@@ -84,14 +85,33 @@ def test_subsets_add_up_to_a_product():
     np.testing.assert_allclose(sum(_gram(grid, node) for node in _all_nodes(3, 1)), total)
 
 
+def test_kernel_pca_adds_up_to_one_plus_the_centred_kernel():
+    weights = RNG.random(7)
+    fitted = KernelPCA(3, 0.5).fitted(x, weights)
+    p = weights / weights.sum()
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+    C = np.eye(7) - np.outer(np.ones(7), p)
+    np.testing.assert_allclose(sum(levels(fitted, x, x)), 1 + C @ K @ C.T, atol=1e-12)
+    first, second = (fitted.features(x, j)[:, 0] for j in (1, 2))
+    assert p @ (first * second) == pytest.approx(0, abs=1e-12)
+    assert p @ first**2 > p @ second**2
+
+
+def test_a_column_of_two_values_has_one_component():
+    fitted = KernelPCA(4).fitted(np.repeat([0.0, 1.0], 5), np.ones(10))
+    assert fitted.loadings_.shape == (10, 1)
+    assert not fitted.features(z, 2).any()
+
+
 @pytest.mark.parametrize("decomposition", ALL, ids=lambda d: type(d).__name__)
 def test_features_are_those_of_the_kernel_and_levels_are_positive(decomposition):
-    for j in range(decomposition.n_levels()):
-        K = decomposition.kernel(x, x, j)
+    fitted = decomposition.fitted(x, np.ones(7))
+    for j in range(fitted.n_levels()):
+        K = fitted.kernel(x, x, j)
         assert np.linalg.eigvalsh(K).min() > -1e-10 * max(np.trace(K), 1)
-        left, right = decomposition.features(x, j), decomposition.features(z, j)
+        left, right = fitted.features(x, j), fitted.features(z, j)
         if left is not None:
-            np.testing.assert_allclose(left @ right.T, decomposition.kernel(x, z, j), atol=1e-12)
+            np.testing.assert_allclose(left @ right.T, fitted.kernel(x, z, j), atol=1e-12)
 
 
 @pytest.mark.parametrize("decomposition", ALL, ids=lambda d: type(d).__name__)
@@ -100,7 +120,7 @@ def test_all_nodes_of_a_grid_add_up_to_the_product_of_sums(decomposition):
     grid = Grid(X, np.full(8, 1 / 8), decomposition)
     total = np.ones((8, 8))
     for column in X.T:
-        total *= sum(levels(decomposition, column, column))
+        total *= sum(levels(decomposition.fitted(column, np.ones(8)), column, column))
     found = sum(_gram(grid, node) for node in _all_nodes(2, grid.q))
     np.testing.assert_allclose(found, total, rtol=1e-7, atol=1e-7 * np.trace(total))
 

@@ -146,7 +146,7 @@ class KernelSelector(Answers, Selects, Selector):
     decomposition: Any = parameter(
         None,
         '``"hermite"`` (the default), ``"spline"`` (the default without interactions), '
-        '``"polynomial"``, ``"gauss_hermite"``, ``"gaussian"``, or an object of '
+        '``"polynomial"``, ``"gauss_hermite"``, ``"gaussian"``, ``"pca"``, or an object of '
         ":mod:`nablasso.hierarchy`.",
         kind="str or Decomposition",
     )

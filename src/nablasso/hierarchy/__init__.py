@@ -6,6 +6,7 @@ from nablasso.hierarchy.decompositions import (
     Decomposition,
     GaussHermite,
     Hermite,
+    KernelPCA,
     Monomials,
     Spline,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "Hermite",
     "HullConsistency",
     "KernelDag",
+    "KernelPCA",
     "Monomials",
     "Spline",
     "hull_consistency",

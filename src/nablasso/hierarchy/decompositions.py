@@ -14,17 +14,22 @@ follows from them and :meth:`Decomposition.total`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from math import factorial
 from numbers import Integral
+from typing import Self
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.special import comb, eval_hermite, eval_hermitenorm
 from sklearn.base import BaseEstimator, clone
 
 from nablasso.errors import InvalidParameterError
 from nablasso.kernels.base import positive
 from nablasso.types import Array
+
+NEGLIGIBLE = 1e-10  # of the largest eigenvalue: components below are rounding
 
 
 class Decomposition(BaseEstimator, ABC):
@@ -57,6 +62,10 @@ class Decomposition(BaseEstimator, ABC):
     def features(self, x: Array, level: int) -> Array | None:  # noqa: ARG002
         """Features (len(x), rank) whose products are the level's kernel; None: use the kernel."""
         return None
+
+    def fitted(self, x: Array, weights: Array) -> Self:  # noqa: ARG002
+        """The decomposition for a column of the data; only levels above 0 may depend on it."""
+        return self
 
 
 def check_degree(degree: object) -> int:
@@ -227,6 +236,45 @@ class AllSubsetsGaussian(Decomposition):
         return 1 + float(self.scale) * gaussian(x, z, self.b)
 
 
+@dataclass(eq=False, repr=False)
+class KernelPCA(Graded):
+    r"""Kernel principal components of each column.
+
+    A Gaussian kernel ``exp(-b (x - x')^2)`` is centred at the data and decomposed,
+    ``k~(x, x') = sum_j phi_j(x) phi_j(x')`` with components of decreasing variance on the data
+    (weights included). Level 0 is the constant, levels 1 to q - 1 the first components, level q the
+    rest by differencing; they add up to ``1 + k~``.
+    """
+
+    b: float = 0.5
+
+    def fitted(self, x: Array, weights: Array) -> Self:
+        """A copy that knows the components of the column."""
+        made = copy(self)
+        made.x_, made.weights_ = x, weights / weights.sum()
+        root = np.sqrt(made.weights_)
+        values, vectors = eigh(root[:, None] * made._centred(x, x) * root)
+        kept = np.flatnonzero(values > NEGLIGIBLE * values[-1])[::-1][: self.degree - 1]
+        # phi_j(x) = sum_i k~(x, x_i) sqrt(p_i) v_ij / sqrt(value_j)
+        made.loadings_ = root[:, None] * vectors[:, kept] / np.sqrt(values[kept])
+        return made
+
+    def total(self, x: Array, z: Array) -> Array:
+        """One plus the centred Gaussian kernel."""
+        return 1 + self._centred(x, z)
+
+    def term(self, x: Array, level: int) -> Array:
+        """1 and the first components; a column of few values has fewer, the others are zero."""
+        if level == 0 or level > self.loadings_.shape[1]:
+            return np.full(len(x), float(level == 0))
+        return np.asarray(self._centred(x, self.x_) @ self.loadings_[:, level - 1])
+
+    def _centred(self, x: Array, z: Array) -> Array:
+        p, own = self.weights_, self.x_
+        left, right, middle = (gaussian(v, own, self.b) @ p for v in (x, z, own))
+        return np.asarray(gaussian(x, z, self.b) - left[:, None] - right + p @ middle)
+
+
 def gaussian(x: Array, z: Array, b: float) -> Array:
     """``exp(-b (x_i - z_j)^2)``."""
     return np.asarray(np.exp(-float(b) * (x[:, None] - z) ** 2))
@@ -236,6 +284,7 @@ NAMED: dict[str, type[Decomposition]] = {
     "hermite": Hermite,
     "polynomial": Monomials,
     "gauss_hermite": GaussHermite,
+    "pca": KernelPCA,
     "spline": Spline,
     "gaussian": AllSubsetsGaussian,
 }

@@ -43,27 +43,27 @@ RATIOS_AT_ONCE = 4096  # nodes whose products are held at a time
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a decomposition, for the columns of one variable, relative to level 0."""
+    """One level of the columns of one variable, relative to level 0."""
 
     columns: tuple[int, ...]
-    decomposition: Decomposition
+    decompositions: tuple[Decomposition, ...]  # fitted to the columns
     level: int
 
     def features(self, Z: Array) -> Array:
         """Features, (m, rank)."""
         parts = []
-        for z in Z[:, self.columns].T:
-            part = self.decomposition.features(z, self.level)
+        for own, z in zip(self.decompositions, Z[:, self.columns].T, strict=True):
+            part = own.features(z, self.level)
             assert part is not None
-            parts.append(part / zeroth(self.decomposition, z))
+            parts.append(part / zeroth(own, z))
         return np.asarray(np.column_stack(parts) / np.sqrt(len(parts)))
 
     def kernel(self, Z: Array, Y: Array) -> Array:
         """Kernel, (m, n)."""
+        columns = Z[:, self.columns].T, Y[:, self.columns].T
         parts = [
-            self.decomposition.kernel(z, y, self.level)
-            / (zeroth(self.decomposition, z) * zeroth(self.decomposition, y).T)
-            for z, y in zip(Z[:, self.columns].T, Y[:, self.columns].T, strict=True)
+            own.kernel(z, y, self.level) / (zeroth(own, z) * zeroth(own, y).T)
+            for own, z, y in zip(self.decompositions, *columns, strict=True)
         ]
         return np.asarray(np.mean(parts, axis=0))
 
@@ -96,7 +96,8 @@ def zeroth(decomposition: Decomposition, z: Array) -> Array:
 class Grid(Hierarchy):
     """All products of one level per variable, on given data; options as in :class:`Hierarchy`.
 
-    ``labels`` (d,) are group numbers of the columns, each its own by default.
+    ``decomposition`` is fitted to every column; ``labels`` (d,) are group numbers of the columns,
+    each its own by default.
     """
 
     members: list[tuple[int, ...]]
@@ -113,15 +114,16 @@ class Grid(Hierarchy):
         labels = np.arange(X.shape[1]) if labels is None else labels
         self.members = [tuple(np.flatnonzero(labels == g).tolist()) for g in np.unique(labels)]
         self.q = decomposition.n_levels() - 1
+        fitted = [[decomposition.fitted(X[:, a], weights) for a in own] for own in self.members]
         self.levels = [
-            [self._block(Level(members, decomposition, level)) for level in range(1, self.q + 1)]
-            for members in self.members
+            [self._block(Level(own, tuple(parts), level)) for level in range(1, self.q + 1)]
+            for own, parts in zip(self.members, fitted, strict=True)
         ]
         self.base: NodeBlock = FeatureBlock(LevelZero(decomposition).features, X)
         self.constant_base = bool((self.base.train == 1).all())
 
     def _block(self, level: Level) -> NodeBlock:
-        if level.decomposition.features(self.X[:1, 0], level.level) is None:
+        if level.decompositions[0].features(self.X[:1, 0], level.level) is None:
             return KernelBlock(level.kernel, self.X, self.rank)
         return FeatureBlock(level.features, self.X)
 
