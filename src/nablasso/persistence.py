@@ -45,7 +45,7 @@ from nablasso.errors import (
     warn,
 )
 
-FORMAT = 9  # raised when the classes of a file are to be found elsewhere
+FORMAT = 10  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 
