@@ -3,7 +3,7 @@
 PSD is the paper's model; GLM (exponential), NCM (coefficients that are not negative) and PNM
 (values at the rows that are not negative) are those of its appendix D. All are tuned alike, by
 5-fold cross-validation over the weight and, where the paper does so, the width. The data are those
-of the authors' own code (:mod:`nablasso.datasets.structured`).
+of the authors' own code (:mod:`nablasso.datasets`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
+from experiments.drawn import make_bow_tie
 from experiments.psd_models import by_model
 from experiments.running import Row, record_of
-from nablasso.datasets import (
-    KnownDensity,
-    make_bell,
-    make_bow_tie,
-    make_two_modes,
-    make_wavy_noise,
-)
-from nablasso.datasets.structured import bell_function, two_modes_log_density
+from nablasso.datasets import KnownDensity, make_bell, make_two_modes, make_wavy_noise
+from nablasso.datasets.generators import bell_function, two_modes_log_density
 from nablasso.estimators import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,

@@ -128,7 +128,7 @@ class BumpMixture(LinearModel):
     def normalised(self, log_height: float, scale: Array, shift: Array, columns: Index) -> Self:
         """``e^log_height f(x * scale + shift)``, ``x`` the variables numbered ``columns``."""
         model = replace(self, coefficients=self.coefficients * np.exp(log_height))
-        return model.composed(scale, shift).spread(columns, len(columns))
+        return model.composed(scale, shift, columns)
 
     def integral(self, box: Array | None = None) -> float:
         """Over the space or a box of shape (d, 2)."""
@@ -204,11 +204,11 @@ class Exponential:
         self, log_height: float, scale: Array, shift: Array, columns: Index
     ) -> Exponential:
         """``e^log_height f(x * scale + shift)``, ``x`` the variables numbered ``columns``."""
-        d, tilt = len(columns), self.tilt
+        units = scale, shift, columns
         return Exponential(
-            self.linear.composed(scale, shift).spread(columns, d),
+            self.linear.composed(*units),
             self.intercept + log_height,
-            None if tilt is None else tilt.composed(scale, shift).spread(columns, d),
+            None if self.tilt is None else self.tilt.composed(*units),
         )
 
     def integral(self, box: Array | None = None) -> float:  # noqa: ARG002

@@ -15,12 +15,13 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
+from experiments.drawn import bow_tie_deviation, make_bow_tie
 from experiments.psd import CALL, FOLDS, MODELS, told
 from experiments.psd_models import by_model
 from experiments.real_tables import load_table
 from experiments.running import Row
-from nablasso.datasets import KnownSupport, make_bow_tie, make_wavy_noise
-from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
+from nablasso.datasets import KnownSupport, make_wavy_noise
+from nablasso.datasets.generators import wavy_deviation, wavy_function
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -58,7 +59,7 @@ def heteroscedastic(
         Z, z = _drawn(make_wavy_noise, n_test, rng)
         estimator = _noise_estimator(model, draw).fit(X, y)
         mean, deviation = estimator.predict(Z, return_std=True)
-        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z[:, 0])
+        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z)
         yield {
             "draw": draw,
             "model": model,
@@ -81,7 +82,7 @@ def heteroscedastic_curves(
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
         for a, b in zip(X[:, 0], y, strict=True)
     )
-    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid))}
+    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid[:, None]))}
     for model in models:
         estimator = _noise_estimator(model, seed).fit(X, y)
         curves[model] = estimator.predict(grid[:, None], return_std=True)

@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import nablasso
+from experiments.drawn import make_parabola
 from nablasso import DerivativeLasso, spaces
-from nablasso.datasets import make_parabola
 from nablasso.errors import (
     DataTooLargeError,
     DegenerateFitWarning,

@@ -66,7 +66,7 @@ from nablasso.hierarchy.dag import Hierarchy, Node
 from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
-from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
+from nablasso.hierarchy.search import Found, Search, largest_alpha
 from nablasso.losses import LossSample
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
@@ -308,7 +308,7 @@ class KernelSelector(Answers, Selects, Selector):
         """All functions on the table's rows; ``pruners`` of another beta may be used again."""
         hierarchy, p = self._hierarchy(table, beta), table.weights
         kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
-        budget = Budget(kernels, float(self.max_memory), float(self.max_work))
+        budget = (kernels, float(self.max_memory), float(self.max_work))
         samples = [
             LossSample(target, p, self._target.loss) for target in self._target.functions(table.y).T
         ]
@@ -320,7 +320,7 @@ class KernelSelector(Answers, Selects, Selector):
         prunes = rule is not None if self.prune is None else self.prune
         if pruners is None and (prunes or rule == "ebic"):
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
-        options = (float(self.tol), budget, certify, self.max_iter)
+        options = (float(self.tol), *budget, certify, self.max_iter)
         return HullLearner(
             hierarchy,
             kept,

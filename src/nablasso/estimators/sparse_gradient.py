@@ -60,7 +60,6 @@ from nablasso.gradients.learner import (
     SOLVERS,
     GradientData,
     GradientFit,
-    GradientParameters,
     Learner,
     find_directions,
     union_of,
@@ -195,11 +194,12 @@ class SparseGradientEstimator(
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
-    def _parameters(self) -> GradientParameters:
-        """What the parameters ask for; the data's columns are known by now."""
+    def _on(self, table: Table) -> GradientData:
+        """What the parameters ask for on a table."""
         labels, kept = self._groups()
         weights = np.where(kept, 0.0, np.bincount(labels)[labels])
-        return GradientParameters(
+        return GradientData(
+            table,
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
             bandwidth=self.bandwidth,
@@ -217,10 +217,9 @@ class SparseGradientEstimator(
     def _learner(self, table: Table, tol: float) -> Learner:
         n, p = table.X.shape
         require_memory(n, min(p, n))
-        shared = GradientData(self._parameters(), table)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
         targets = self._target.functions(table.y)
-        return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
+        return Learner(self._on(table), targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -285,8 +284,8 @@ class SparseGradientEstimator(
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
-        self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
-        self.bandwidth_ = shared.bandwidth
+        self.kernel_, self.length_scale_ = shared.kernel, shared.width
+        self.bandwidth_ = shared.reach
         self._keep_solved(fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
@@ -298,9 +297,9 @@ class SparseGradientEstimator(
         """Directions and functions of the fits."""
         super()._keep([fit.function for fit in fits], table)
         blocks = [(function.active, function.B) for function in self._functions]
-        directions = find_directions(blocks, self.n_features_in_, self.n_components)
-        self.components_, self.spectrum_ = directions.components, directions.spectrum
-        self.gradient_covariance_ = directions.covariance
+        self.components_, self.spectrum_, self.gradient_covariance_ = find_directions(
+            blocks, self.n_features_in_, self.n_components
+        )
 
     def _warn_of_isolated(self, data: GradientData) -> None:
         """Name rows whose weights are all zero; refuse where that is most of them."""
@@ -310,7 +309,7 @@ class SparseGradientEstimator(
             return
         named = listed([str(row) for row in np.flatnonzero(alone)])
         cure = (
-            f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
+            f"Raise bandwidth (now {data.reach:.3g}, in standardised units where "
             "standardize is set), or drop them."
         )
         if alone.sum() * 2 > np.sum(rows >= 0):

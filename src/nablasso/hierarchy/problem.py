@@ -262,15 +262,9 @@ class HullSolution(NamedTuple):
     stalled: bool = False  # no step decreases the objective in the digits there are
 
 
-def solve(
-    problem: HullProblem,
-    x: Array,
-    tol: float,
-    max_iter: int | None = None,
-    halvings: int = NEWTON_HALVINGS,
-) -> HullSolution:
+def solve(problem: HullProblem, x: Array, tol: float, max_iter: int | None = None) -> HullSolution:
     """Newton's method from weights ``x`` to an absolute gap; what it stalls at goes on slowly."""
-    solved = newton(problem, x, tol, NEWTON_STEPS if max_iter is None else max_iter, halvings)
+    solved = newton(problem, x, tol, NEWTON_STEPS if max_iter is None else max_iter)
     if not solved.stalled:
         return solved
     further = alternating(problem, solved.point.weights.x, tol, FALLBACK, LEAST * tol)
@@ -292,9 +286,7 @@ def _start(x: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def newton(
-    problem: HullProblem, x: Array, tol: float, max_iter: int, halvings: int
-) -> HullSolution:
+def newton(problem: HullProblem, x: Array, tol: float, max_iter: int) -> HullSolution:
     """The interior-point method, to a gap of ``tol``."""
     point = problem.evaluate(_start(x))
     if problem.n_nodes == 1:
@@ -307,7 +299,7 @@ def newton(
         mu = min(mu, CENTRING * gap / problem.n_nodes)  # the gap may rise on the way, mu may not
         slack = half * (bound * (1 + min(LEEWAY, gap / (half * bound))) - ratios)
         delta = _direction(problem, point, slack, mu)
-        moved = _line_search(problem, point, delta, mu, halvings)
+        moved = _line_search(problem, point, delta, mu)
         if moved is None:
             return HullSolution(point, step, False, stalled=True)
         point = moved
@@ -330,14 +322,14 @@ def _direction(problem: HullProblem, point: HullPoint, slack: Array, mu: float) 
 
 
 def _line_search(
-    problem: HullProblem, point: HullPoint, delta: Array, mu: float, halvings: int
+    problem: HullProblem, point: HullPoint, delta: Array, mu: float
 ) -> HullPoint | None:
     """The longest step that decreases the barrier function; None if there is none."""
     x = point.weights.x
     here = point.value - mu * float(np.log(x).sum())
     down = -float(delta.min())
     t = min(1.0, TO_THE_BORDER / down) if down > 0 else 1.0
-    for _ in range(halvings):
+    for _ in range(NEWTON_HALVINGS):
         new = np.maximum(x * (1 + t * delta), SMALLEST)
         new /= new.sum()
         moved = problem.evaluate(new, point.dual)
