@@ -465,7 +465,8 @@ def draw_pair(ax: Any, pair: PairDependence, points: Array | None = None) -> Non
     ax.set(xlim=pair.grid_a[[0, -1]], ylim=pair.grid_b[[0, -1]])
     name_axes(ax, *pair.names)
     colour_bar(ax, filled, shorten(pair.unit, 60))
-    subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+    rows = "" if points is None else "; points: rows"
+    subtitle(ax, f"{pair.strength:.0%} of the variation is joint{rows}")
 
 
 def name_axes(ax: Any, x: str, y: str) -> None:

@@ -115,14 +115,12 @@ class PathDisplay(canvas.Display):
         order = order[importances.max(axis=0)[order] > 0]
         for a in order[LINES:]:
             ax.plot(alphas, importances[:, a], color="0.8", linewidth=1)
-        labels = []
         for colour, a in zip(canvas.COLOURS, order[:LINES], strict=False):
             ax.plot(alphas, importances[:, a], color=colour, linewidth=2, label=shorten(names[a]))
-            labels.append((float(importances[-1, a]), names[a], colour))
         canvas.tidy(ax)
         ax.set_ylim(bottom=0)
         ax.set_ylabel("importance")
-        canvas.end_labels(ax, labels)
+        canvas.legend(ax)
         if len(order) > LINES:
             subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
 
