@@ -8,7 +8,7 @@ surroundings, bars and bands have one that is seen on light and dark grounds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.answer import Answer, Column
+from nablasso.answer import Answer, Column, Interaction
 from nablasso.errors import InvalidParameterError, optional
 from nablasso.estimators.explained import (
     ONE_WAY,
@@ -81,7 +81,7 @@ class Answers:
         matplotlib.figure.Figure
         """
         answer = self.answer_
-        return draw_answer(answer, shapes_of(self), pair_of(self, answer))
+        return draw_answer(answer, shapes_of(self), next(pairs_of(self, answer), None))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -283,19 +283,18 @@ def _numbers(model: Any) -> dict[str, Array]:
     }
 
 
-def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
-    """The prediction over the strongest pair of columns of numbers, and the rows behind it.
+def pairs_of(model: Any, answer: Answer) -> Iterator[tuple[Interaction, PairDependence, Array]]:
+    """The prediction over the strongest pairs of columns of numbers, and the rows behind it.
 
-    Of several classes the log-odds of the last; None where no pair acts together, or the model
-    keeps no rows.
+    Of several classes the log-odds of the last; nothing where the model keeps no rows.
     """
     if not hasattr(model, "_explanation"):
-        return None
+        return
     read, numbers = model._explanation, _numbers(model)
     for one in answer.strongest_interactions():
         names = sorted(one.columns)
         kinds = {answer.column(name).kind for name in names}
-        if len(names) != 2 or not set(names) <= set(numbers) or "category" in kinds:
+        if not set(names) <= set(numbers) or "category" in kinds:
             continue
         places = [player_names(model).index(name) for name in names]
         *grids, mean = read.surface(tuple(places))
@@ -307,8 +306,7 @@ def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
         first, second = (int(table_columns(model)[a][0]) for a in places)
         mean = mean + getattr(model, "_y_mean", 0.0)
         pair = PairDependence((names[0], names[1]), (first, second), unit, a, b, mean)
-        return pair, np.column_stack([numbers[name] for name in names])
-    return None
+        yield one, pair, np.column_stack([numbers[name] for name in names])
 
 
 def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
@@ -386,7 +384,7 @@ def shape_svg(shape: Dependence) -> str:
 def draw_answer(
     answer: Answer,
     shapes: Mapping[str, Dependence],
-    pair: tuple[PairDependence, Array] | None = None,
+    pair: tuple[Interaction, PairDependence, Array] | None = None,
 ) -> Any:
     """Importances with intervals, the largest shapes with bands, a pair: one figure."""
     plots = optional("matplotlib.figure", "Plots need matplotlib", "plot")
@@ -416,7 +414,7 @@ def draw_answer(
         nothing_added(0.0, color="0.7", lw=0.8)
         draw_curve(cell, shapes[name])
     if pair is not None:
-        draw_pair(cells[n_cells - 1], *pair)
+        draw_pair(cells[n_cells - 1], *pair[1:])
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)

@@ -9,7 +9,7 @@ of arrays. From the fitted attributes of any selector :func:`answer_of` makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -33,7 +33,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Curve, Explanation
-from nablasso.reading.shares import Statistics, players_of, quotients
+from nablasso.reading.shares import players_of, quotients
 from nablasso.regression.spread import Spread
 from nablasso.types import Array, Index, Mask
 
@@ -61,27 +61,19 @@ def table_columns(selector: Any) -> list[Index]:
 
 def facts_of_players(selector: Any) -> dict[str, Array]:
     """What is said of how much each player carries, with the ends of 90 % intervals."""
-    explanation: Explanation = selector._explanation
-    at: Any = dict.fromkeys(Statistics._fields, np.empty((0, 1)))
-    ends: Any = dict.fromkeys(Statistics._fields, np.empty((0, 2)))
-    if explanation.players:
-        at, ends = explanation.indices._asdict(), explanation.intervals(0.9)
     slope, direction = slopes_of(selector)
-    share = explanation.shares
-    return {
-        "share": share,
-        "low": ends["share"][:, 0],
-        "high": ends["share"][:, 1],
-        "of_y": share * max(float(selector.loo_r2_), 0.0),
-        "first_order": at["first"][:, 0],
-        "first_order_low": ends["first"][:, 0],
-        "first_order_high": ends["first"][:, 1],
-        "total": at["total"][:, 0],
-        "total_low": ends["total"][:, 0],
-        "total_high": ends["total"][:, 1],
-        "slope": slope,
-        "direction": np.array(direction, dtype=object),
-    }
+    found = with_ends(selector._explanation.intervals(0.9))
+    found["of_y"] = found["share"] * max(float(selector.loo_r2_), 0.0)
+    return {**found, "slope": slope, "direction": np.array(direction, dtype=object)}
+
+
+def with_ends(intervals: Mapping[str, Array]) -> dict[str, Array]:
+    """Statistics with the ends of their intervals, (p, 3) each, as columns of a table."""
+    found: dict[str, Array] = {}
+    for name, values in intervals.items():
+        before = "" if name == "share" else f"{name}_"
+        found |= zip((name, f"{before}low", f"{before}high"), values.T, strict=True)
+    return found
 
 
 def facts_of_columns(selector: Any) -> dict[int, dict[str, Any]]:
@@ -276,7 +268,6 @@ class Explains:
         made: dict[str, Any] = {
             "column": np.array(names, dtype=object),
             **facts_of_players(self),
-            "degrees": explanation.degrees,
         }
         if explanation.shuffled is not None:
             made["shuffled"] = explanation.shuffled
@@ -287,20 +278,10 @@ class Explains:
 
     @property
     def interactions_(self) -> list[tuple[int, int, float]]:
-        """Pairs that act together."""
+        """Pairs that act together, as columns of the table."""
         check_is_fitted(self)
-        return self._together(self._explanation.pairs)
-
-    @property
-    def triples_(self) -> list[tuple[int, int, int, float]]:
-        """Triples that act together."""
-        check_is_fitted(self)
-        return self._together(self._explanation.triples)
-
-    def _together(self, found: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Pairs or triples of players as columns of the table, with the share they have."""
         first = [int(columns[0]) for columns in table_columns(self)]
-        return [(*sorted(first[a] for a in some), share) for *some, share in found]
+        return [(first[a], first[b], share) for a, b, share in self._explanation.pairs]
 
     def shapes(self, level: float = 0.9) -> Any:
         """How the prediction (for classes: the log-odds) depends on each selected column.

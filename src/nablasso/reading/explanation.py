@@ -16,8 +16,6 @@ mean over the column's own values: it is the column's part of an additive functi
 spread of the *function*: ``m -+ q s(t)``, ``s`` the deviation of the draws' curves from it;
 pointwise with ``q`` the normal quantile, simultaneous with ``q`` the quantile of ``max_t |m_b - m|
 / s``. What the rows themselves spread around a curve, because of interactions, is not in it.
-Effective degrees of freedom: how many the fit has more with the column than without it, nothing
-tuned again.
 
 **Contributions.** ``f(x) - f(x')`` is split along a chain from ``x'`` to ``x`` that takes the
 columns over one by one, in an order and in its reversal; the mean over rows ``x'`` gives numbers
@@ -28,7 +26,7 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import combinations, product
@@ -40,7 +38,6 @@ from scipy.special import ndtri
 from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.intervals import (
     NoiseLevel,
-    degrees_of,
     draws_of,
     interval_half_width,
     noise_level,
@@ -75,8 +72,6 @@ PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
 PAIR_WORK = 3e7
 OTHER = 100  # what an evaluation of a function costs that has no kernel
 PAIRED = 15  # players whose pairs are looked at, the largest
-TRIPLED = 0.005  # share of each pair of a triple that is looked at
-MOST_TRIPLES = 10
 NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
@@ -197,9 +192,14 @@ class Explanation:
         return Statistics(self.shares[:, None], *sobol(self.values, self.law, n))
 
     def intervals(self, level: float) -> dict[str, Array]:
-        """Ends (p, 2) of every statistic."""
+        """Every statistic by name with the ends of its interval, (p, 3)."""
+        if not self.players:
+            return dict.fromkeys(Statistics._fields, np.empty((0, 3)))
         each = zip(Statistics._fields, self.indices, *self._moves, strict=True)
-        return {name: _around(at[:, 0], drawn, moved, level) for name, at, drawn, moved in each}
+        return {
+            name: np.column_stack([at, _around(at[:, 0], drawn, moved, level)])
+            for name, at, drawn, moved in each
+        }
 
     @cached_property
     def _moves(self) -> tuple[list[Array], Statistics]:
@@ -278,27 +278,13 @@ class Explanation:
         largest = list(players)
         if len(largest) > PAIRED:
             largest = sorted(largest, key=lambda a: -self.shares[a])[:PAIRED]
-        return self._together(list(combinations(sorted(largest), 2)))
-
-    @cached_property
-    def triples(self) -> list[tuple[int, int, int, float]]:
-        """Triples all of whose pairs act together, by decreasing share."""
-        strong = {(a, b): share for a, b, share in self.pairs if share >= TRIPLED}
-        inside = sorted({a for pair in strong for a in pair})
-        chosen = [t for t in combinations(inside, 3) if set(combinations(t, 2)) <= strong.keys()]
-        chosen.sort(key=lambda t: -min(strong[pair] for pair in combinations(t, 2)))
-        return self._together(chosen[:MOST_TRIPLES])
-
-    def _together(self, sets: Sequence[tuple[int, ...]]) -> list[Any]:
-        """Sets of players with the share in which each acts together, the largest first."""
-        n = (
-            rows_for(len(sets) * 2 ** len(sets[0]), self.centres, PAIR_ROWS, PAIR_WORK)
-            if sets
-            else 0
-        )
-        found = together(self.values, self.law, sets, n) if sets else []
-        listed = [(*some, float(share[0])) for some, share in zip(sets, found, strict=True)]
-        return sorted(listed, key=lambda one: (-one[-1], one[:-1]))
+        pairs = list(combinations(sorted(largest), 2))
+        if not pairs:
+            return []
+        n = rows_for(4 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
+        shares = together(self.values, self.law, pairs, n)
+        found = [(a, b, float(share[0])) for (a, b), share in zip(pairs, shares, strict=True)]
+        return sorted(found, key=lambda one: (-one[-1], one[:-1]))
 
     def second_order(self, level: float) -> dict[tuple[int, int], list[float]]:
         """The term of each pair alone, and the ends of its interval."""
@@ -364,13 +350,6 @@ class Explanation:
         points = at_settings(rows, columns, np.array(list(product(first, second))))
         values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))
         return first, second, np.asarray(values @ q)
-
-    @cached_property
-    def degrees(self) -> Array:
-        """Effective degrees of freedom of every player, the largest over the functions."""
-        pairs = list(zip(self.functions, self.spreads, strict=True))
-        own = [self.chosen[player] for player in self.players]
-        return np.array([max(degrees_of(f, some, spread) for f, spread in pairs) for some in own])
 
     # -- contributions -----------------------------------------------------------------------
 

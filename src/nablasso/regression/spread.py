@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import against, restricted_inverse, shaped
+from nablasso.regression.evidence import shaped
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -98,18 +98,6 @@ class Spread:
         odds = np.exp(values.min() - values)
         t = float(odds @ SIZES / odds.sum())
         return t * self.noise, self.unit * float(np.interp(t, SIZES, squares)) / float(squares[0])
-
-    def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
-        """Effective degrees of freedom besides the mean, with some columns held constant."""
-        space = function.space
-        if not isinstance(space, RepresenterSpace):
-            return 0.0
-        X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
-        A = self._noisy(space.kernel(X, X))
-        factored = restricted_inverse(A)
-        if factored is None:
-            raise np.linalg.LinAlgError("A model that was fitted has no factor.")
-        return len(X) - 1 - self.noise * against(factored[0], self.shape)
 
     def _noisy(self, K: Array) -> Array:
         """``A``."""

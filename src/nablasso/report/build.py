@@ -6,9 +6,10 @@ here are curves of models that keep none, the strongest pairs, and parts of pred
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from nablasso.answer import Answer, Interaction
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.display import Dependence, shapes_by_class
+from nablasso.estimators.display import Dependence, PairDependence, pairs_of, shapes_by_class
 from nablasso.estimators.explained import answer_of
 from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
-from nablasso.inspection import PairDependence, pair_dependence, partial_dependence
+from nablasso.inspection import partial_dependence
 from nablasso.progress import track
 from nablasso.types import Array
 
@@ -130,7 +131,7 @@ def build_report(
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         effects=_effects(model, X, answer) if hasattr(model, "predict") else {},
-        pairs=tuple(_pairs(model, X, answer)),
+        pairs=tuple((one, pair) for one, pair, _ in islice(pairs_of(model, answer), MAX_PAIRS)),
         held_out=_held_out(model) if isinstance(model, AutomaticSelector) else None,
         parts=_parts(model, X, answer) if hasattr(model, "contributions") else {},
         works=next((works for kind, works in WORKS.items() if isinstance(model, kind)), ()),
@@ -148,6 +149,9 @@ def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
     """
     chosen = [column.name for column in answer.selected][:MAX_EFFECTS]
     kept = list(shapes_by_class(model, answer.target).values())
+    labels: list[Any] = [None]  # a number, or the second of two classes
+    if is_classifier(model) and len(model.classes_) > 2:
+        labels = model.classes_.tolist()[:MAX_CLASSES]
     found: dict[str, list[Dependence]] = {}
     for name in track(chosen, len(chosen), "Shapes"):
         if kept and all(name in shapes for shapes in kept):
@@ -155,26 +159,9 @@ def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
         else:
             found[name] = [
                 partial_dependence(model, X, name, target=label, max_rows=200, grid_size=31)
-                for label in _outputs(model)
+                for label in labels
             ]
     return found
-
-
-def _outputs(model: Any) -> list[Any]:
-    """None for a number or two classes, else the first few labels."""
-    if not is_classifier(model) or len(model.classes_) == 2:
-        return [None]
-    return list(model.classes_.tolist()[:MAX_CLASSES])
-
-
-def _pairs(model: Any, X: Any, answer: Answer) -> Iterator[tuple[Interaction, PairDependence]]:
-    """The strongest interactions of numbers, the smoother column first."""
-    label = _outputs(model)[0]
-    for one in answer.strongest_interactions()[:MAX_PAIRS]:
-        smooth = sorted(one.columns, key=lambda name: answer.column(name).kind != "continuous")
-        if all(answer.column(name).kind != "category" for name in smooth):
-            options: dict[str, Any] = {"grid_size": 21, "target": label, "max_rows": 60}
-            yield one, pair_dependence(model, X, smooth, **options)
 
 
 def _held_out(model: Any) -> HeldOut:
