@@ -3,13 +3,10 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import multivariate_normal
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV, load
 from nablasso.cli import findings
-from nablasso.cli.findings import _normal_score
 
 CHEAP = {"widths": (1.0,), "weights": (1e-3,), "rank": 30, "tol": 1e-2}
 
@@ -50,16 +47,6 @@ def test_a_density_of_two_columns_has_no_table(run, csv):
     content = json.loads(run("density", csv, "curved", "straight", "--cv", "2", "--json").out)
     assert content["columns"] == ["curved", "straight"]
     assert "quantiles" not in content
-
-
-def test_the_normal_distribution_is_left_out_row_by_row():
-    X = np.random.default_rng(0).normal(size=(9, 2)) @ [[1.0, 0.5], [0.0, 2.0]]
-    logs = []
-    for i in range(9):
-        rest = np.delete(X, i, axis=0)
-        law = multivariate_normal(rest.mean(axis=0), np.cov(rest.T, bias=True))
-        logs.append(law.logpdf(X[i]))
-    assert _normal_score(pd.DataFrame(X)) == pytest.approx(np.mean(logs))
 
 
 def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
