@@ -47,6 +47,7 @@ SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_PAIR = 5  # points of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 DEFAULT_LEVELS = (0.1, 0.5, 0.9)
+NORMAL_FOLDS = 50  # of the normal distribution that a density is compared with
 CLEARLY = 0.005  # gain in log-likelihood per row from which on a density is called better
 
 
@@ -264,7 +265,7 @@ def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
         raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
     model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
-    folds = KFold(options["cv"], shuffle=True, random_state=0)
+    folds = KFold(min(NORMAL_FOLDS, len(data.X) // 2), shuffle=True, random_state=0)
     normal = float(np.mean(cross_val_score(EmpiricalCovariance(), data.X, cv=folds)))
     held_out = float(model.best_score_)
     than = "better than" if held_out - normal > CLEARLY else "no better than"

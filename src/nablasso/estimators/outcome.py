@@ -44,6 +44,7 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.losses import Loss
+from nablasso.paths import walk_path
 from nablasso.penalties import GroupLasso, Partition, Penalty
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
@@ -67,7 +68,7 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, support_of
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index, Mask
 
@@ -192,8 +193,7 @@ def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]
         looked = setting.first(PATH_ROWS).problems(pieces, setting.ridge)
     alpha = ROOM * largest_alpha(looked, setting.solver(PATH_TOL))
     solver = setting.solver(TOL, int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER)))
-    solved = [replace(problem, alpha=alpha) for problem in problems]
-    return [Proof(problem, _finished(solver.solve(problem))) for problem in solved]
+    return [Proof(*next(walk_path(problem, np.array([alpha]), solver))) for problem in problems]
 
 
 def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
@@ -205,22 +205,13 @@ def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
         saved = problem.reference - problem.objective(point)
         tops.append(saved / penalty if penalty > 0 else 0.0)
     alphas = max(tops) * np.array(FRACTIONS)
-    starts: list[Array | None] = [None] * len(problems)
     reached = alphas[0]
-    for alpha in alphas:
-        here = [replace(problem, alpha=float(alpha)) for problem in problems]
-        found = [_finished(solver.solve(*each)) for each in zip(here, starts, strict=True)]
-        if not np.any(list(map(support_of, here, found)), axis=0).all():
+    steps = zip(*(walk_path(problem, alphas, solver) for problem in problems), strict=True)
+    for alpha, solved in zip(alphas, steps, strict=True):
+        if not np.any([support_of(*one) for one in solved], axis=0).all():
             break
-        starts, reached = [solution.point.s for solution in found], alpha
+        reached = alpha
     return float(reached)
-
-
-def _finished(solution: Solution) -> Solution:
-    """Half a certificate is none."""
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return solution
 
 
 def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
