@@ -7,8 +7,8 @@ without them one line can say how to install them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from importlib.util import find_spec
 
 EXTRA = ("typer", "rich", "pandas")
 UNEXPECTED = 3
@@ -30,37 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         nablasso, 130 interrupted.
     """
     try:
-        app = _load_app()
-        _tolerate_narrow_encodings()
+        for package in (name for name in EXTRA if find_spec(name) is None):
+            sys.stderr.write(
+                f"nablasso: The command needs {package}, which is not installed; "
+                'install it with: pip install "nablasso[cli]"\n'
+            )
+            sys.exit(1)
+        from nablasso.cli.app import app
+
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a narrow encoding shows question marks
+                stream.reconfigure(errors="replace")
         app(args=arguments, prog_name="nablasso")
-    except ModuleNotFoundError as error:
-        missing = absent_extra(error)
-        if missing is None:
-            raise
-        sys.stderr.write(
-            f"nablasso: The command needs {missing}, which is not installed; "
-            'install it with: pip install "nablasso[cli]"\n'
-        )
-        sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("nablasso: interrupted\n")
         sys.exit(INTERRUPTED)
-
-
-def absent_extra(error: BaseException) -> str | None:
-    """The package of the ``cli`` extra whose absence is the reason of an error."""
-    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    return name if name in EXTRA else None
-
-
-def _load_app() -> Callable[..., Any]:
-    from nablasso.cli.app import app
-
-    return app
-
-
-def _tolerate_narrow_encodings() -> None:
-    """Let a terminal that cannot show a column's name show a question mark instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")

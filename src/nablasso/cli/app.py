@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from nablasso import __version__
-from nablasso.cli import INTERRUPTED, UNEXPECTED, absent_extra
+from nablasso.cli import INTERRUPTED, UNEXPECTED
 from nablasso.errors import NablassoError
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
@@ -303,7 +303,7 @@ def exit_codes() -> Iterator[None]:
         render.print_error(f"{error.strerror or error} ({error.filename or 'no file'}).")
         raise typer.Exit(1) from None
     except Exception as error:
-        if os.environ.get("NABLASSO_TRACEBACK") or absent_extra(error):
+        if os.environ.get("NABLASSO_TRACEBACK"):
             raise
         render.print_error(
             f"a fault of nablasso, {type(error).__name__}: {error}. Please report it with the "
