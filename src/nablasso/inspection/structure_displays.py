@@ -25,7 +25,6 @@ from nablasso.estimators.validation import column_indices, feature_names, group_
 from nablasso.inspection import canvas
 from nablasso.types import Array
 
-SMALLEST = 1e-3  # last alpha, as a fraction of the first
 LINES = 8  # variables of a path with a colour and a name
 BARS = 20  # variables with a bar, where a path has no importances
 LARGEST_AREA, SMALLEST_AREA = 900.0, 40.0  # of the nodes of a graph, in square points
@@ -58,16 +57,6 @@ def single_fit(model: Any) -> Any:
     return kind(**{name: known[name] for name in names if name in known} | fitted)
 
 
-def path_of(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_alphas: int = 30, alphas: Any = None
-) -> Path:
-    """The path that a fitted selector lies on, of ``alphas`` or ``n_alphas`` of them."""
-    single, chosen = single_fit(model), float(model.alpha_)
-    eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
-    asked = {"n_alphas": n_alphas, "eps": eps} if alphas is None else {"alphas": alphas}
-    return replace(path(single, X, y, sample_weight, **asked), chosen=chosen)
-
-
 @dataclass
 class PathDisplay(canvas.Display):
     """A regularisation path: importance of each variable against alpha, largest alpha left.
@@ -89,8 +78,9 @@ class PathDisplay(canvas.Display):
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
-        """The path that a fitted selector lies on: :func:`path_of`, whose options it takes."""
-        return cls(path_of(estimator, X, y, sample_weight, **options))
+        """The path that a fitted selector lies on, with the options of :func:`nablasso.path`."""
+        along = path(single_fit(estimator), X, y, sample_weight, **options)
+        return cls(replace(along, chosen=float(estimator.alpha_)))
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)

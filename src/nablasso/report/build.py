@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso import __version__
@@ -46,22 +47,15 @@ WORKS = {  # what to cite; the page has the words
 class HeldOut:
     """Targets of rows that the predictor did not see, and what it predicts: numbers, or codes.
 
-    ``labels`` are those of the codes; ``calibration`` has probabilities told, in bins: their mean,
-    the share that came true, the number of them.
+    ``labels`` are those of the codes, ``counts`` rows by observed and predicted class;
+    ``calibration`` has probabilities told, in bins: their mean, and the share that came true.
     """
 
     observed: Any  # (n,)
     predicted: Any  # (n,)
     labels: tuple[str, ...] = ()
-    weights: Any = None  # (n,)
-    calibration: tuple[tuple[float, float, float], ...] = ()
-
-    @property
-    def counts(self) -> Array:
-        """Rows by observed and predicted class."""
-        counts = np.zeros((len(self.labels), len(self.labels)))
-        np.add.at(counts, (self.observed, self.predicted), self.weights)
-        return counts
+    counts: Any = None  # (k, k)
+    calibration: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,26 +92,11 @@ def build_report(
     seconds: float | None = None,
     created: str | None = None,
 ) -> Report:
-    """Everything that is worth telling about a fitted selector.
+    """Everything that is worth telling about a fitted selector and the rows ``X`` of its fit.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted; automatic, derivative, hierarchical and sparse gradient estimators tell most.
-    X : array-like
-        The rows it was fitted on.
-    target, source : str
-        Names of the target and of the table.
-    warnings : list of str, optional
-        Of the fit, to be shown.
-    seconds : float, optional
-        Time of the fit.
-    created : str, optional
-        Date to write; today by default.
-
-    Returns
-    -------
-    Report
+    ``target`` and ``source`` are names, of the target and of the table; ``warnings`` those of the
+    fit, ``seconds`` its time; ``created`` a date, today by default. Automatic, derivative,
+    hierarchical and sparse gradient estimators tell most.
     """
     check_is_fitted(model)
     if not hasattr(model, "support_"):
@@ -174,11 +153,12 @@ def _held_out(model: Any) -> HeldOut:
     weights = np.repeat(p, len(labels))
     if len(labels) == 2:  # the second class says it all
         told, true, weights = shares[:, 1], codes == 1, p
-    place, bins = np.minimum((told * BINS).astype(int), BINS - 1), []
-    for inside in (place == k for k in np.unique(place)):
-        w = weights[inside] / weights[inside].sum()
-        bins.append((float(w @ told[inside]), float(w @ true[inside]), float(inside.sum())))
-    return HeldOut(codes, shares.argmax(axis=1), labels, p * len(codes), tuple(bins))
+    place = np.unique(np.minimum((told * BINS).astype(int), BINS - 1), return_inverse=True)[1]
+    each = [np.bincount(place, weights * values) for values in (told, true)]
+    predicted, size = shares.argmax(axis=1), np.bincount(place, weights)
+    options: Any = {"labels": range(len(labels)), "sample_weight": p * len(codes)}
+    counts = confusion_matrix(codes, predicted, **options)
+    return HeldOut(codes, predicted, labels, counts, tuple(sums / size for sums in each))
 
 
 def _parts(model: Any, X: Any, answer: Answer) -> dict[str, Array]:

@@ -149,12 +149,11 @@ def _cloud(ax: Any, x: Array, y: Array) -> None:
 
 def calibration_chart(found: HeldOut) -> str:
     """How often what was told with some probability came true; on the line it is honest."""
-    told, true, rows = zip(*found.calibration, strict=True)
-    label = f"Probabilities told and shares that came true, {sum(rows):.0f} of them"
+    label = f"Probabilities told and shares that came true, {len(found.observed)} left-out rows"
 
     def draw(ax: Any) -> None:
         ax.plot((0, 1), (0, 1), color="0.2", linestyle="--", linewidth=1)
-        ax.plot(told, true, "o-", color=ACCENT, linewidth=2)
+        ax.plot(*found.calibration, "o-", color=ACCENT, linewidth=2)
         name_axes(ax, "probability told", "share that came true")
 
     return drawing(label, draw, 370.0)
@@ -178,31 +177,14 @@ def parts_chart(contributions: dict[str, Array], answer: Answer) -> str:
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write a report as one HTML file; it is there whole or not at all.
-
-    Parameters
-    ----------
-    report : Report
-    path : path-like
-        Where to write it.
-    """
+    """Write a report as one HTML file; it is there whole or not at all."""
     page = render_report(report)
     with atomic_write(path) as place:
         place.write_text(page, encoding="utf-8")
 
 
 def render_report(report: Report) -> str:
-    """The page of a report as a string.
-
-    Parameters
-    ----------
-    report : Report
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """The page of a report, HTML."""
     jinja2 = optional("jinja2", "A report needs jinja2", "report")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: (TEMPLATES / name).read_text(encoding="utf-8")),
