@@ -76,12 +76,6 @@ def dots(ax: Any, x: Any, y: Any, colour: str = BLUE, **looks: Any) -> None:
     ax.plot(x, y, color=colour, markeredgewidth=0, **defaults | looks)
 
 
-def note(ax: Any, text: str, at: Any, offset: tuple[float, float], **looks: Any) -> None:
-    """A small text, some points away from where it belongs."""
-    defaults = {"fontsize": 9, "color": "0.25"}
-    ax.annotate(text, at, xytext=offset, textcoords="offset points", **defaults | looks)
-
-
 def legend(ax: Any) -> None:
     """Names of lines, to the right of them."""
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)

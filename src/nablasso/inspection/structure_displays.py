@@ -95,8 +95,8 @@ class PathDisplay(canvas.Display):
         ax.set_xlabel("alpha  (fewer variables ← → more variables)")
         if self.path.chosen is not None and alphas[-1] <= self.path.chosen <= alphas[0]:
             ax.axvline(self.path.chosen, color="0.25", linestyle="--", linewidth=1)
-            place: Any = {"xycoords": ("data", "axes fraction"), "ha": "center"}
-            canvas.note(ax, "chosen", (self.path.chosen, 1.0), (0, 3), **place)
+            axes: Any = ax.get_xaxis_transform()
+            ax.text(self.path.chosen, 1.01, "chosen", transform=axes, ha="center", fontsize=9)
         return ax
 
     def _lines(self, ax: Any, importances: Any) -> None:
@@ -119,14 +119,11 @@ class PathDisplay(canvas.Display):
         entered = path.entered
         order = np.argsort(-entered, kind="stable")
         order = order[entered[order] > 0][:BARS]
-        ratio = path.alphas[1] / path.alphas[0] if len(path.alphas) > 1 else 0.5
         for place, a in enumerate(order):
             inside = path.alphas[path.support[:, a]]
-            lefts, widths = inside * ratio**0.5, inside * (ratio**-0.5 - ratio**0.5)
-            colour = (
-                canvas.BLUE if path.chosen is None or entered[a] >= path.chosen else canvas.GREY
-            )
-            ax.barh(np.full(len(inside), place), widths, left=lefts, height=0.6, color=colour)
+            chosen = path.chosen is None or entered[a] >= path.chosen
+            looks: Any = {"color": canvas.BLUE if chosen else canvas.GREY, "markersize": 8}
+            ax.plot(inside, np.full(len(inside), place), "s-", linewidth=6, **looks)
         canvas.tidy(ax)
         ax.grid(visible=False, axis="y")
         canvas.rows_down(ax, [path.names[a] for a in order])
@@ -215,11 +212,8 @@ class DagDisplay(canvas.Display):
                 [x], [y], s=area, color=fill, edgecolors=canvas.BLUE, linewidths=1.5, zorder=2
             )
             looks: Any = {"ha": "center", "va": "top", "fontsize": 8, "zorder": 3}
-            down = (0.0, -float(np.sqrt(area)) / 2 - 3)
-            turned = 0 if widest <= 9 else 25
-            canvas.note(
-                ax, self.labels[node], (x, y), down, rotation=turned, color="black", **looks
-            )
+            looks |= {"textcoords": "offset points", "rotation": 0 if widest <= 9 else 25}
+            ax.annotate(self.labels[node], (x, y), (0.0, -float(np.sqrt(area)) / 2 - 3), **looks)
         ax.set_yticks(rows, [str(int(-y)) for y in rows])
         ax.set_xticks([])
         ax.spines[:].set_visible(False)
@@ -313,24 +307,16 @@ class EdrDisplay(canvas.Display):
         ax.legend(frameon=False, fontsize=9, ncols=shown, handlelength=1, **place)
 
     def _rows(self, ax: Any) -> None:
-        first = self.projections[:, 0]
-        if self.projections.shape[1] == 1:
-            second, y_label = self.y, "target"
-            if self.is_classes:
-                labels, second = np.unique(self.y, return_inverse=True)
-                ax.set_yticks(range(len(labels)), [shorten(str(label)) for label in labels])
-            canvas.dots(ax, first, second)
-        else:
-            second, y_label = self.projections[:, 1], "direction 2"
-            if not self.is_classes:
-                points = ax.scatter(first, second, c=self.y, cmap="viridis", s=18, linewidths=0)
-                colour_bar(ax, points, "target")
-            for k, label in enumerate(np.unique(self.y) if self.is_classes else ()):
-                mine, colour = self.y == label, canvas.COLOURS[k % len(canvas.COLOURS)]
-                looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
-                canvas.dots(
-                    ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks
-                )
-            if self.is_classes:
-                ax.legend(frameon=False, fontsize=9)
-        name_axes(ax, "direction 1", y_label)
+        labels, colours = np.empty(0), self.y
+        if self.is_classes:
+            labels, colours = np.unique(self.y, return_inverse=True)
+        alone = self.projections.shape[1] == 1
+        second = colours if alone else self.projections[:, 1]
+        looks: Any = {"cmap": "viridis", "s": 18, "linewidths": 0}
+        points = ax.scatter(self.projections[:, 0], second, c=colours, **looks)
+        if self.is_classes:
+            names = [shorten(str(label)) for label in labels]
+            ax.legend(points.legend_elements(num=None)[0], names, frameon=False, fontsize=9)
+        elif not alone:
+            colour_bar(ax, points, "target")
+        name_axes(ax, "direction 1", "target" if alone else "direction 2")
