@@ -42,13 +42,6 @@ def test_shares_are_the_importances_and_add_up(model):
     np.testing.assert_allclose(table["of_y"], table["share"] * model.loo_r2_)
 
 
-def test_what_is_shuffled_on_left_out_rows_costs_twice_the_total(model):
-    table = model.importances_
-    X, y = rows()
-    rise = 2 * np.array(table["total"]) * np.var(model.predict(X)) / np.var(y)
-    np.testing.assert_allclose(table["shuffled"], rise, rtol=0.35)
-
-
 def test_pairs_are_those_that_act_together(model):
     (a, b, share), *others = model.interactions_
     assert (a, b) == (1, 2)
@@ -211,7 +204,7 @@ def test_a_saved_model_says_the_same(model, tmp_path):
     table, curves = model.importances_, model.shapes()
     save(model, tmp_path / "model.skops")
     again = load(tmp_path / "model.skops")
-    for name in ("share", "low", "high", "first_order", "total", "slope", "shuffled"):
+    for name in ("share", "low", "high", "first_order", "total", "slope"):
         np.testing.assert_array_equal(again.importances_[name], table[name])
     np.testing.assert_array_equal(again.shapes()["low"], curves["low"])
     assert again.interactions_ == model.interactions_

@@ -88,9 +88,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
         ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
         with intervals; ``slope``, root mean squared, in the units of the table, and
-        ``direction``; ``shuffled``, by how much of the variance of y left-out errors grow when the
-        column is shuffled (not for classes);
-        ``p_value`` with ``fdr``. Computed when first asked for.
+        ``direction``; ``p_value`` with ``fdr``. Computed when first asked for.
     slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation

@@ -264,13 +264,8 @@ class Explains:
     def importances_(self) -> Any:
         """How much each selected column matters, with intervals."""
         check_is_fitted(self)
-        explanation, columns, names = self._explanation, table_columns(self), player_names(self)
-        made: dict[str, Any] = {
-            "column": np.array(names, dtype=object),
-            **facts_of_players(self),
-        }
-        if explanation.shuffled is not None:
-            made["shuffled"] = explanation.shuffled
+        columns, names = table_columns(self), player_names(self)
+        made: dict[str, Any] = {"column": np.array(names, dtype=object), **facts_of_players(self)}
         if self.p_values_ is not None:
             made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
         order = sorted(range(len(columns)), key=lambda a: (-made["share"][a], names[a]))

@@ -75,7 +75,6 @@ PAIRED = 15  # players whose pairs are looked at, the largest
 NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
-SHUFFLES = 5
 REFERENCES = 32  # rows that contributions start from
 
 
@@ -224,28 +223,6 @@ class Explanation:
             new = statistics(self.values, law, LAW_ROWS)
             found.append([b - a for a, b in zip(own, new, strict=True)])
         return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
-
-    @cached_property
-    def shuffled(self) -> Array | None:
-        """By how much of the variance of y the left-out error grows when a player is shuffled.
-
-        With ``e`` the left-out errors: the mean of ``(e + f(x) - f(x shuffled))^2 - e^2``.
-        """
-        if self.left_out is None or not len(self.left_out):
-            return None
-        Z, one = self.left_out, self.functions[0]
-        y, e, p = one.observed, one.observed - one.left_out, one.weights / one.weights.sum()
-        variance = float(p @ (y - p @ y) ** 2) or 1.0
-        own = self.values(Z)[:, 0, 0]
-        rng, grown = np.random.default_rng(SEED), np.zeros(len(self.players))
-        for _ in range(SHUFFLES):
-            order = rng.permutation(len(Z))
-            for a, columns in enumerate(self.players):
-                moved = Z.copy()
-                moved[:, columns] = Z[order][:, columns]
-                change = own - self.values(moved)[:, 0, 0]
-                grown[a] += float(p @ (change * (change + 2 * e))) / SHUFFLES
-        return grown / variance
 
     # -- predictions -------------------------------------------------------------------------
 
