@@ -7,7 +7,6 @@ whether its answer was cut short.
 from __future__ import annotations
 
 import glob
-import importlib
 import sys
 import time
 import warnings
@@ -38,7 +37,6 @@ from nablasso.streaming.cluster import dask
 from nablasso.streaming.sample import Sample, encoded, prepared_rows
 from nablasso.streaming.sources import Source
 
-FOLDER = "experiments"  # of a checkout
 FEW_VALUES = 10  # of a target of numbers that may mean classes
 TARGET = "yield_kg_m2"
 
@@ -163,29 +161,6 @@ def quantiles(given: Any) -> None:
     data = choose_columns(read_table(given.file), roles, **_row_choice(given))
     options = {"along": given.along, **_computing(given)}
     estimate(given, data, lambda: findings.quantiles(data, levels, **options))
-
-
-def reproduce(given: Any) -> None:
-    """Hand over to ``python -m experiments``: tables and figures of the papers.
-
-    The experiments are no part of the package: it must be used from a checkout, or called in one.
-    """
-    places = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    needed = (Path(FOLDER, "registry.py"), Path("src", "nablasso"))
-    home = next((at for at in places if all((at / part).exists() for part in needed)), None)
-    if home is None:
-        raise InvalidParameterError(
-            f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
-            f"{places[-1]} is one: they are not part of the installed package. Clone the "
-            "repository and call the command there."
-        )
-    if str(home) not in sys.path:
-        sys.path.insert(0, str(home))
-    names = [] if given.name is None else [given.name]
-    flags = {"--all": given.everything, "--quick": given.quick}
-    asked = [*names, *(flag for flag, on in flags.items() if on), "--out", str(given.out)]
-    with shown_progress():
-        importlib.import_module(f"{FOLDER}.__main__").main(asked)
 
 
 def demo(given: Any) -> bool:
