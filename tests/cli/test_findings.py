@@ -71,8 +71,7 @@ def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
         (["density", "TABLE", "city"], "A density is one of numbers; city"),
         (["density", "TABLE", "fixed"], "'fixed' has one value in all rows"),
         (["density", "TABLE", "idle", "--out", "x.txt"], "A plot is written as"),
-        (["quantiles", "TABLE", "-t", "y", "--levels", "0.9,0.1"], "--levels are increasing"),
-        (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are increasing"),
+        (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are numbers"),
         (["quantiles", "TABLE", "-t", "city"], "Quantiles are of numbers; 'city' holds classes"),
         (
             ["quantiles", "TABLE", "-t", "y", "--along", "y", "--cv", "2", "--ignore", "city"],

@@ -16,18 +16,10 @@ INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and leave the interpreter with its exit code.
+    """Run the command on ``arguments``, by default those after ``nablasso`` where it was called.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows ``nablasso`` on the command line; by default taken from there.
-
-    Raises
-    ------
-    SystemExit
-        Always: 0 done, 1 error in the data, a file or a parameter, 2 wrong usage, 3 a fault of
-        nablasso, 130 interrupted.
+    Leaves the interpreter with an exit code: 0 done, 1 error in the data, a file or a parameter, 2
+    wrong usage, 3 a fault of nablasso, 130 interrupted.
     """
     try:
         for package in (name for name in EXTRA if find_spec(name) is None):

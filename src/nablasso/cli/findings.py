@@ -46,7 +46,7 @@ from nablasso.persistence import atomic_write, read_stamp
 SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_PAIR = 5  # points of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-DEFAULT_LEVELS = (0.1, 0.5, 0.9)
+DEFAULT_LEVELS = "0.1,0.5,0.9"
 NORMAL_FOLDS = 50  # of the normal distribution that a density is compared with
 CLEARLY = 0.005  # gain in log-likelihood per row from which on a density is called better
 
@@ -109,11 +109,6 @@ class Saved:
     def _predicted(self, X: pd.DataFrame, interval: float | None) -> dict[str, Any]:
         model, name = self.model, f"predicted_{self.target}"
         if interval is not None:
-            if not 0 < interval < 1:
-                raise InvalidDataError(
-                    "--interval is a probability between 0 and 1, for example 0.9; got "
-                    f"{interval:g}."
-                )
             if not isinstance(model, NablassoRegressor):
                 raise InvalidDataError(
                     "This model has no intervals; those of nablasso select for numbers have. "
@@ -143,7 +138,7 @@ class Finding:
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     content: dict[str, Any]
-    plot: Callable[[], Any]  # gives something with ``figure_``
+    plot: Callable[[], Any] | None = None  # gives something with ``figure_``
     table: Callable[[], pd.DataFrame] | None = None  # of a curve
 
     def draw(self, path: Path) -> None:
@@ -153,6 +148,8 @@ class Finding:
                 self.table().to_csv(place, index=False)
             return
         check_plot(path)
+        if self.plot is None:
+            raise InvalidParameterError("There is nothing to draw: the column was left out.")
         from matplotlib import pyplot
 
         figure = self.plot().figure_
@@ -195,13 +192,9 @@ def explain(
     (name,) = columns
     if isinstance(saved.model, Answers):
         answer = replace(saved.model.answer_, target=saved.target)
-
-        def nothing() -> Any:
-            raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
-
         if not answer.column(name).selected:
             told = answer.dropped_sentence(name)
-            return Finding(told, (), [], asdict(answer.column(name)), nothing)
+            return Finding(told, (), [], asdict(answer.column(name)))
     curve = partial_dependence(saved.model, X, name, target=label)
     sentence, plot = curve_sentence(curve, saved.target), DerivativeDisplay(curve).plot
     return Finding(sentence, *curve.table(), curve.to_json(), plot, lambda: _shape(saved, curve))
@@ -240,17 +233,12 @@ def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str |
 
 def parse_levels(text: str | None) -> tuple[float, ...]:
     """Levels of quantiles from ``0.1,0.5,0.9``."""
-    if text is None:
-        return DEFAULT_LEVELS
     try:
-        levels = tuple(float(part) for part in text.split(","))
+        return tuple(sorted({float(part) for part in (text or DEFAULT_LEVELS).split(",")}))
     except ValueError:
-        levels = ()
-    if not levels or not all(0 < level < 1 for level in levels) or sorted(set(levels)) != [*levels]:
         raise InvalidParameterError(
-            f"--levels are increasing numbers between 0 and 1, such as 0.1,0.5,0.9; got {text!r}."
-        )
-    return levels
+            f"--levels are numbers between 0 and 1, such as {DEFAULT_LEVELS}; got {text!r}."
+        ) from None
 
 
 def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:

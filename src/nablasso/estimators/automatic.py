@@ -374,8 +374,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         by_folds = self._by_folds or self.fdr is not None
         if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
-        labels = group_labels(self, self.feature_groups)
-        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        groups = [np.flatnonzero(self._labels == g).tolist() for g in np.unique(self._labels)]
         found = grow(
             source,
             kind,

@@ -190,17 +190,9 @@ class Dependence:
 
 @dataclass(frozen=True)
 class PairDependence:
-    """Partial dependence on two variables.
+    """Partial dependence ``mean`` (g, h) on two variables, at the points of two grids.
 
-    Parameters
-    ----------
-    names, columns
-        The two variables and their places.
-    unit : str
-        What the values are.
-    grid_a, grid_b : arrays, shapes (g,) and (h,)
-    mean : array, shape (g, h)
-        Partial dependence on both.
+    ``columns`` are their places, ``unit`` says what the values are.
     """
 
     names: tuple[str, str]

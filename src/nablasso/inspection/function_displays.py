@@ -148,9 +148,8 @@ class InteractionDisplay(canvas.Display):
         Of ``columns`` by name or place; by default of the selected ones, at most 15. ``X`` are rows
         to average over, ``options`` those of :func:`interaction_shares`.
         """
-        chosen = inspected_columns(estimator, columns).tolist()
+        chosen, names = inspected_columns(estimator, columns).tolist(), feature_names(estimator)
         pairs = interaction_shares(estimator, X, chosen, **options)
-        names = feature_names(estimator)
         return cls(pairs, chosen, [names[a] for a in chosen])
 
     @property
