@@ -31,6 +31,7 @@ ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 RUG = 60  # ticks
 SHAPES = 6  # drawn, at most
+LISTED_POINTS = 11  # of a curve in a table
 SURE = 0.9  # level of the band of the function
 LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
 ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
@@ -163,17 +164,16 @@ class Dependence:
         net = float(self.mean[-1] - self.mean[0]) / way
         return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
 
-    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of at most 11 points; all levels of a category, highest first."""
         low, high, _ = self.band
         sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
         header = [self.name, self.unit.capitalize(), sure]
         if self.labels:
             places = np.argsort(-self.mean, kind="stable")
         else:
-            places = np.unique(
-                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
-            )
+            count = min(len(self.grid), LISTED_POINTS)
+            places = np.unique(np.linspace(0, len(self.grid) - 1, count).round())
         rows = []
         for k in places.astype(int):
             point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
@@ -249,18 +249,18 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
             # the curve of a number with gaps; what a gap adds stands in the table
             order, words = np.flatnonzero(seen), False
         elif words:  # levels by what they add
-            order = np.argsort(curve.value, kind="stable")
+            order = np.argsort(curve["value"], kind="stable")
         found.setdefault(label, {})[name] = Dependence(
             name=name,
             column=-1,
             kind="category" if words else "continuous",
             unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
             grid=np.arange(float(len(x))) if words else x[order].astype(float),
-            mean=curve.value[order],
+            mean=curve["value"][order],
             quantiles=numbers.get(name, nothing())[:RUG],
             labels=tuple(map(str, x[order])) if words else (),
-            low=curve.low[order],
-            high=curve.high[order],
+            low=curve["low"][order],
+            high=curve["high"][order],
         )
     return found
 

@@ -32,7 +32,7 @@ from nablasso.estimators.validation import (
     players,
 )
 from nablasso.prediction.predictor import Predictor
-from nablasso.reading.explanation import Curve, Explanation
+from nablasso.reading.explanation import Explanation
 from nablasso.reading.shares import players_of, quotients
 from nablasso.regression.spread import Spread
 from nablasso.types import Array, Index, Mask
@@ -40,7 +40,6 @@ from nablasso.types import Array, Index, Mask
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
 OTHERS = "(others)"  # what faint columns add
-BANDS = ("value", "low", "high", "low_simultaneous", "high_simultaneous")
 SHOWN = {
     "alpha": "alpha_",
     "ridge": "ridge_",
@@ -152,21 +151,21 @@ def player_names(selector: Any) -> list[str]:
     ]
 
 
-def curves_of(selector: Any, level: float = 0.9) -> Iterator[tuple[Any, str, Any, Curve]]:
+def curves_of(
+    selector: Any, level: float = 0.9
+) -> Iterator[tuple[Any, str, Any, dict[str, Array]]]:
     """Class (None for numbers), column, points in its units, and curve, one after the other."""
     explanation: Explanation = selector._explanation
     names, classes = player_names(selector), getattr(selector, "classes_", None)
-    for k, curves in enumerate(explanation.curves(level) if explanation.players else []):
+    for k, player, x, curve in explanation.curves(level):
         label = None if classes is None else classes[k if len(explanation.functions) > 1 else 1]
-        for curve in curves:
-            columns = explanation.chosen[explanation.players[curve.player]]
-            name = names[curve.player]
-            yield label, name, _in_units(selector, name, columns, curve.x), curve
+        columns = explanation.chosen[explanation.players[player]]
+        yield label, names[player], _in_units(selector, names[player], columns, x), curve
 
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    values, names = selector._scaler.back(x.reshape(len(x), -1), columns), encoded_names(selector)
+    values, names = selector._scaler.back(x, columns), encoded_names(selector)
     if len(columns) == 1:
         return values[:, 0]
     own = [names[a] for a in columns]
@@ -298,7 +297,7 @@ class Explains:
         for label, name, x, curve in curves_of(self, level):
             named = {"column": name} if label is None else {"class": label, "column": name}
             made = {key: np.full(len(x), value, dtype=object) for key, value in named.items()}
-            for key, values in {**made, "x": x, **{k: getattr(curve, k) for k in BANDS}}.items():
+            for key, values in {**made, "x": x, **curve}.items():
                 parts.setdefault(key, []).append(np.atleast_1d(values))
         return frame({name: np.concatenate(values) for name, values in parts.items()})
 

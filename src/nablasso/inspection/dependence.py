@@ -146,17 +146,16 @@ def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
     return X[kept], weights[kept] / weights[kept].sum()
 
 
-def inspected_columns(model: Any, columns: Any = None, most: int = MAX_COLUMNS) -> Index:
+def inspected_columns(model: Any, columns: Any = None) -> Index:
     """Columns by name or place; without any the selected ones, the most important of many."""
     if columns is not None:
         return column_indices(model, columns, "columns")
     support = getattr(model, "support_", None)
     chosen = np.arange(model.n_features_in_) if support is None else np.flatnonzero(support)
     strength = getattr(model, "feature_importances_", None)
-    if len(chosen) > most and strength is not None:
-        order = np.argsort(-np.asarray(strength)[chosen], kind="stable")
-        chosen = chosen[order]
-    return np.asarray(np.sort(chosen[:most]), dtype=np.intp)
+    if len(chosen) > MAX_COLUMNS and strength is not None:
+        chosen = chosen[np.argsort(-np.asarray(strength)[chosen], kind="stable")]
+    return np.asarray(np.sort(chosen[:MAX_COLUMNS]), dtype=np.intp)
 
 
 def partial_dependence(

@@ -6,6 +6,7 @@ or without cross-validation: everything but ``alpha`` as it was fitted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -178,27 +179,25 @@ class DagDisplay(canvas.Display):
     @property
     def places(self) -> dict[Hashable, tuple[float, float]]:
         """Place of each node: depth downwards; rows are ordered by the places of the parents."""
-        rows: dict[int, list[Hashable]] = {}
-        for node, depth in self.depths.items():
-            rows.setdefault(depth, []).append(node)
         places: dict[Hashable, tuple[float, float]] = {}
-        widest = max(map(len, rows.values()), default=1)
-        for depth in sorted(rows):
-            above = {node: [places[v][0] for v in self.parents[node]] for node in rows[depth]}
-            ordered = sorted(
-                (float(np.mean(above[node] or [0])), self.labels[node], k)
-                for k, node in enumerate(rows[depth])
-            )
-            row = [rows[depth][k] for _, _, k in ordered]
+
+        def below_its_parents(node: Hashable) -> tuple[float, str]:
+            above = [places[parent][0] for parent in self.parents[node]]
+            return float(np.mean(above or [0])), self.labels[node]
+
+        sizes = Counter(self.depths.values())
+        widest = max(sizes.values(), default=1)
+        for depth in sorted(sizes):
+            row = [node for node, own in self.depths.items() if own == depth]
+            row.sort(key=below_its_parents)
             half = (len(row) / widest) ** 0.5 if len(row) > 1 else 0.0
             for node, x in zip(row, np.linspace(-half, half, len(row)), strict=True):
                 places[node] = (float(x), -float(depth))
         return places
 
     def _draw(self, ax: Any) -> Any:
-        places = self.places
-        rows = sorted({y for _, y in places.values()})
-        widest = max((sum(y == row for _, y in places.values()) for row in rows), default=1)
+        places, sizes = self.places, Counter(self.depths.values())
+        rows, widest = [-depth for depth in sorted(sizes)], max(sizes.values(), default=1)
         size = np.clip([1.5 + widest, 1.2 * len(rows) + 1], [6, 3], [16, 9])
         ax = self._open(ax, tuple(size.tolist()))
         largest = max(self.weights.values(), default=0.0) or 1.0
@@ -214,7 +213,7 @@ class DagDisplay(canvas.Display):
             looks: Any = {"ha": "center", "va": "top", "fontsize": 8, "zorder": 3}
             looks |= {"textcoords": "offset points", "rotation": 0 if widest <= 9 else 25}
             ax.annotate(self.labels[node], (x, y), (0.0, -float(np.sqrt(area)) / 2 - 3), **looks)
-        ax.set_yticks(rows, [str(int(-y)) for y in rows])
+        ax.set_yticks(rows, [str(-y) for y in rows])
         ax.set_xticks([])
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)

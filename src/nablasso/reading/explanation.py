@@ -26,11 +26,11 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -76,18 +76,6 @@ NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
 REFERENCES = 32  # rows that contributions start from
-
-
-class Curve(NamedTuple):
-    """A column's part in the prediction, and how sure it is, in the function's units."""
-
-    player: int
-    x: Array  # (g,) standardised; of several columns their values (g, k)
-    value: Array
-    low: Array
-    high: Array
-    low_simultaneous: Array
-    high_simultaneous: Array
 
 
 @dataclass(frozen=True)
@@ -282,21 +270,18 @@ class Explanation:
 
     # -- curves ------------------------------------------------------------------------------
 
-    def curves(self, level: float) -> list[list[Curve]]:
-        """A curve of every player for each function."""
+    def curves(self, level: float) -> Iterator[tuple[int, int, Array, dict[str, Array]]]:
+        """Function, player, points (g, k), and ``value`` (g,) with its bands, one by one."""
         narrow = float(ndtri((1 + level) / 2))
-
-        def curve(player: int, k: int) -> Curve:
+        for k, player in product(range(len(self.functions)), range(len(self.players))):
             x, means, draws = self._curves[player]
             mean, apart = means[:, k], draws[:, k]
             s = np.sqrt(np.mean(apart**2, axis=1))
             ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
             wide = max(narrow, float(np.quantile(ratio.max(axis=0), level)))
-            ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
-            return Curve(player, x, mean, *ends)
-
-        players, functions = range(len(self.players)), range(len(self.functions))
-        return [[curve(a, k) for a in players] for k in functions]
+            curve = {"value": mean, "low": mean - narrow * s, "high": mean + narrow * s}
+            curve |= {"low_simultaneous": mean - wide * s, "high_simultaneous": mean + wide * s}
+            yield k, player, x, curve
 
     @cached_property
     def _curves(self) -> list[tuple[Array, Array, Array]]:
@@ -309,8 +294,7 @@ class Explanation:
                 F = values(points).reshape(len(grid), len(rows), len(self.functions), -1)
                 m = np.einsum("i,gifb->gfb", q, F)
                 curves.append(m - np.tensordot(at, m, axes=1))
-            x = grid[:, 0] if len(columns) == 1 else grid
-            found.append((x, curves[0][:, :, 0], curves[1] - curves[0]))
+            found.append((grid, curves[0][:, :, 0], curves[1] - curves[0]))
         return found
 
     @property

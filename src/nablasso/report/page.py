@@ -94,12 +94,11 @@ def curve_chart(curve: Dependence, target: str) -> str:
 
 def interaction_chart(answer: Answer) -> str:
     """The map of pairs that act together."""
-    pairs = [one for one in answer.interactions if len(one.columns) == 2]
-    inside = {name for one in pairs for name in one.columns}
+    inside = {name for one in answer.interactions for name in one.columns}
     names = [column.name for column in answer.selected if column.name in inside][:MAX_MAP]
     shown = [
         (names.index(one.columns[0]), names.index(one.columns[1]), one.share)
-        for one in pairs
+        for one in answer.interactions
         if set(one.columns) <= set(names)
     ]
     display = InteractionDisplay(shown, list(range(len(names))), names)
