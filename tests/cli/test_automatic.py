@@ -8,6 +8,7 @@ import pytest
 
 from nablasso import NablassoClassifier, NablassoRegressor, save
 from nablasso.answer import percent
+from nablasso.inspection import partial_dependence
 from nablasso.kernels import Linear, Polynomial
 from nablasso.search import decide
 
@@ -185,7 +186,7 @@ def test_a_curve_is_written_as_a_table_with_its_bands(run, csv, table, tmp_path,
     save(reference, model, notes={"target": "y"})
     assert run("explain", model, csv, "curved", "--out", out).code == 0
     curve = pd.read_csv(out)
-    shapes = reference.shapes()
-    own = shapes[shapes["column"] == "curved"].reset_index(drop=True)
-    assert list(curve) == list(own)
-    np.testing.assert_allclose(curve["low_simultaneous"], own["low_simultaneous"], rtol=1e-6)
+    own = partial_dependence(reference, table[list(reference.feature_names_in_)], "curved")
+    assert list(curve) == ["column", "x", "value", "low", "high"]
+    np.testing.assert_allclose(curve["x"], own.grid, rtol=1e-6)
+    np.testing.assert_allclose(curve["high"], own.high, rtol=1e-6)
