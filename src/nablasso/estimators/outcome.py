@@ -359,9 +359,8 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.replaceable_ = _told(table.columns, few.X, few.weights, few.labels, chosen)
     selector.cautions_ = _cautions(selector, table, evidence)
     selector._dropped = {} if decision.interrupted else _dropped(table, decision)
-    weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
-    free = [g for g in model.groups if g not in few.kept]
-    unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
+    free = [worth.get(int(g), 0.0) for g in model.groups if g not in few.kept]
+    unsure = selector.fdr is None and bool(free) and max(free) < WEAK
     selector.selection_status_ = _status(selector, gain, unsure, few.targets)
 
 
@@ -556,14 +555,12 @@ def _evidence(decision: Decision) -> LeftOutFit | None:
     function = few.function(model)
     p = few.weights / few.weights.sum()
     y = few.Y[:, 0] if few.Y.shape[1] == 1 else few.Y
-    if function.space is None or model.family.smooth:
-        # the kernel of features knows its own columns only: distances stand for it
-        kernel, columns = GAUSSIAN.kernel, function.columns
-        scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
-        return LeftOutFit(kernel, few.X, y, p, columns, scales, few.classes)
-    assert isinstance(function.space, RepresenterSpace)
-    kernel, scales = function.space.kernel, function.space.scales
-    return LeftOutFit(kernel, few.X, y, p, function.columns, scales, few.classes)
+    columns, space = function.columns, function.space
+    if isinstance(space, RepresenterSpace) and not model.family.smooth:
+        return LeftOutFit(space.kernel, few.X, y, p, columns, space.scales, few.classes)
+    # the kernel of features knows its own columns only: distances stand for it
+    scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
+    return LeftOutFit(GAUSSIAN.kernel, few.X, y, p, columns, scales, few.classes)
 
 
 def _cautions(selector: Any, table: Table, evidence: LeftOutFit | None) -> list[str]:

@@ -64,15 +64,6 @@ class PathDisplay(canvas.Display):
 
     Paths without importances (hierarchical kernels) are drawn as bars over the alphas at which a
     variable is selected.
-
-    Examples
-    --------
-    >>> from nablasso import DerivativeLasso, path
-    >>> from nablasso.datasets import make_product
-    >>> from nablasso.inspection import PathDisplay
-    >>> data = make_product(40, 3, random_state=0)
-    >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay(along).plot()  # doctest: +SKIP
     """
 
     path: Path
