@@ -51,10 +51,8 @@ LOOKS = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-UNWANTED = re.compile(  # styles, fonts and addresses: the page has its own
-    r"""<style.*?</style>|<metadata>.*?</metadata>| xmlns(:\w+)?="[^"]*"|'[^']*', |xlink:""",
-    re.DOTALL,
-)
+OWN = re.compile("<style.*?</style>|<metadata>.*?</metadata>", re.DOTALL)  # the page has others
+FONTS = re.compile(r"'[^']*', ")
 GREY = re.compile(r"#([0-9a-f]{2})\1\1\b")
 
 
@@ -64,18 +62,25 @@ def drawing(label: str, draw: Callable[[Any], Any], height: float = 220.0) -> st
     from matplotlib.figure import Figure
 
     file = StringIO()
-    with matplotlib.rc_context(LOOKS), warnings.catch_warnings():
+    with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that its fonts lack, those of the browser have
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(LOOKS)
         figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
         draw(figure.add_subplot())
         for artist in figure.findobj():
             artist.set_clip_on(False)
         figure.savefig(file, format="svg", transparent=True)
-    _, _, inside = UNWANTED.sub("", file.getvalue()).partition('version="1.1">')
-    inside = re.sub('( id="|href="#)', rf"\1c{crc32(inside.encode()):x}-", inside)  # unique
-    inside = GREY.sub(_grey, inside).replace(ACCENT, "var(--accent)")
+    _, _, inside = OWN.sub("", file.getvalue()).partition('version="1.1">')
+    name = f"c{crc32(inside.encode()):x}-"
+
+    def of_the_page(tag: re.Match[str]) -> str:
+        """Names of its own, and the page's fonts and colours; words are not touched."""
+        text = FONTS.sub("", GREY.sub(_grey, tag[0])).replace(ACCENT, "var(--accent)")
+        return re.sub('( id="|href="#)', rf"\1{name}", text.replace("xlink:", ""))
+
     start = f'<svg viewBox="0 0 {WIDTH:g} {height:g}" role="img" aria-label="{escape(label)}"'
-    return f'{start} class="chart">{inside}'
+    return f'{start} class="chart">{re.sub("<[^>]*>", of_the_page, inside)}'
 
 
 def _grey(found: re.Match[str]) -> str:
