@@ -69,7 +69,7 @@ def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
     [
         (["density", "TABLE", "curvd"], "Column 'curvd' is not a column. Did you mean 'curved'?"),
         (["density", "TABLE", "city"], "A density is one of numbers; city"),
-        (["density", "TABLE", "fixed"], "'fixed' has one value in all rows"),
+        (["density", "TABLE", "fixed"], "Columns fixed are constant"),
         (["density", "TABLE", "idle", "--out", "x.txt"], "A plot is written as"),
         (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are numbers"),
         (["quantiles", "TABLE", "-t", "city"], "Quantiles are of numbers; 'city' holds classes"),

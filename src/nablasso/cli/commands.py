@@ -100,11 +100,7 @@ def select(given: Any) -> bool:
                 result.keep(written, given.report, given.save)
             except BaseException as error:
                 failure = error
-    if given.json:
-        render.print_json(result.to_json() | {"written": written})
-    else:
-        result.print()
-        print_written(written)
+    result.tell(given, written)
     if isinstance(failure, KeyboardInterrupt):
         render.print_error("interrupted while writing; files not named here are as before.")
         return True
@@ -179,18 +175,13 @@ def demo(given: Any) -> bool:
     written: dict[str, str] = {}
     result.keep(written, given.report, None)
     missing, extra, verdict = compared(truth, [column.name for column in result.answer.selected])
-    if given.json:
-        judged = {"found": not missing and not extra, "missing": missing, "extra": extra}
-        render.print_json(
-            result.to_json() | {"truth": {"columns": truth, **judged}, "written": written}
-        )
-        return result.answer.interrupted
-    result.print()
-    render.print_text("\n" + verdict, "bold")
-    print_written(written)
-    for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
-        render.print_text(f"\n{title}:\n")
-        render.print_text(indent(code, "  "), "cyan")
+    judged = {"found": not missing and not extra, "missing": missing, "extra": extra}
+    result.tell(given, written, truth={"columns": truth, **judged})
+    if not given.json:
+        render.print_text("\n" + verdict, "bold")
+        for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
+            render.print_text(f"\n{title}:\n")
+            render.print_text(indent(code, "  "), "cyan")
     return result.answer.interrupted
 
 
@@ -239,9 +230,13 @@ class Result:
             "warnings": list(self.warnings),
         }
 
-    def print(self) -> None:
-        """For people."""
+    def tell(self, given: Any, written: dict[str, str], **more: Any) -> None:
+        """For people, or all of it as JSON."""
+        if given.json:
+            render.print_json(self.to_json() | more | {"written": written})
+            return
         render.print_answer(self.answer, self.facts(), self.warnings)
+        print_written(written)
 
     def keep(self, written: dict[str, str], report: Path | None, save: Path | None) -> None:
         """Write what was asked for; note in ``written`` what is where."""

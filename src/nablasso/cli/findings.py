@@ -238,9 +238,6 @@ def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
         raise InvalidDataError(
             f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
         )
-    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
-    if constant:
-        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
     model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
     folds = KFold(min(NORMAL_FOLDS, len(data.X) // 2), shuffle=True, random_state=0)
