@@ -185,9 +185,9 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
         )
     places = [int(columns[0]) for columns in table_columns(model)]
     ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
-    ends /= scaler.scale[chosen, None]
-    Z, pairs = np.zeros((1, len(chosen))), tuple((float(low), float(high)) for low, high in ends)
-    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs)
+    pairs = tuple((low, high) for low, high in (ends / scaler.scale[chosen, None]).tolist())
+    Z, p = np.zeros((1, len(chosen))), np.ones(1)
+    return replace(own, Z=Z, weights=p, left_out=None, ranges=pairs)
 
 
 def _of_others(
@@ -216,7 +216,7 @@ def _of_others(
         chosen=np.arange(d),
         n_columns=d,
         players=(*parts, rest) if len(rest) else tuple(parts),
-        ranges=() if ranges is None else tuple((float(a), float(b)) for a, b in ranges),
+        ranges=tuple(ranges or ()),
     )
 
 
@@ -242,8 +242,6 @@ def interaction_shares(
     if _is_ours(model, target):
         inside, found = set(chosen.tolist()), model.interactions_
         return [pair for pair in found if columns is None or set(pair[:2]) <= inside]
-    if len(chosen) < 2:
-        return []
     explanation = _of_others(model, X, None, target, sample_weight, chosen)
     pairs = explanation.pairs_among(range(len(chosen)))
     return [(int(chosen[a]), int(chosen[b]), share) for a, b, share in pairs]
