@@ -170,7 +170,7 @@ def page(sections: Sequence[Section], found: pd.DataFrame) -> str:
         "",
         "## The papers' experiments",
         "",
-        "`python -m experiments NAME`, or `--all` of them; `--quick` to see them work.",
+        "`nablasso reproduce NAME`, or `nablasso reproduce --all`; `--quick` to see them work.",
         "",
         *experiments(),
         "",

@@ -1,4 +1,4 @@
-"""The bundled table."""
+"""The bundled table, and the door to the experiments."""
 
 import contextlib
 import json
@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from experiments import EXPERIMENTS
 from nablasso import NablassoRegressor
 from nablasso.cli import commands
 from nablasso.cli.commands import compared
@@ -77,3 +78,44 @@ def test_the_verdict(names, verdict):
     missing, extra, told = compared(["a", "b"], names)
     assert told == verdict
     assert (set(missing), set(extra)) == ({"a", "b"} - {*names}, {*names} - {"a", "b"})
+
+
+def test_without_a_name_every_experiment_is_listed(run):
+    text = run("reproduce").out
+    assert all(name in text for name in EXPERIMENTS)
+
+
+def test_a_quick_run_prints_the_table_and_writes_it(run, tmp_path):
+    outcome = run("reproduce", "sgl_table_1", "--quick", "--out", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    line = "| SGL, columns centred selects x1, per cent | 78 | 100 [2 draws, all converged] |"
+    for table in (outcome.out, (tmp_path / "sgl_table_1.quick.md").read_text()):
+        assert line in table
+    assert run("reproduce", "sgl_tabel_1", "--out", tmp_path).code == 2
+
+
+def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
+    from experiments import running
+
+    done = running.Store.append
+
+    def interrupted(self, row):
+        if len(self.rows) == 4:
+            raise KeyboardInterrupt
+        done(self, row)
+
+    monkeypatch.setattr(running.Store, "append", interrupted)
+    arguments = ("reproduce", "sgl_table_1", "--quick", "--out", tmp_path)
+    assert run(*arguments).code == 130
+    assert len((tmp_path / "sgl_table_1.quick.csv").read_text().splitlines()) == 5
+    monkeypatch.setattr(running.Store, "append", done)
+    assert run(*arguments).code == 0
+    assert len((tmp_path / "sgl_table_1.quick.csv").read_text().splitlines()) == 7
+
+
+def test_without_a_checkout_it_says_where_the_experiments_are(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    outcome = run("reproduce")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Clone the repository and call the command there" in outcome.message

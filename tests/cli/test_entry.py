@@ -13,7 +13,7 @@ from nablasso.cli import app
 from nablasso.cli.app import EXIT_CODES
 from nablasso.kernels import KERNELS
 
-COMMANDS = ("select", "predict", "explain", "density", "quantiles", "demo")
+COMMANDS = ("select", "predict", "explain", "density", "quantiles", "reproduce", "demo")
 
 # Makes packages absent, runs the command, gives one of them back, runs it again.
 WITHOUT = """

@@ -50,8 +50,8 @@ KINDS = {  # what a value is, by what the help calls it
 }
 
 
-def _argument(kind: Any, metavar: str, help: str) -> Any:
-    return kind, Parameter.empty, None, {"metavar": metavar, "help": help}
+def _argument(kind: Any, metavar: str, help: str, default: Any = Parameter.empty) -> Any:
+    return kind, default, None, {"metavar": metavar, "help": help}
 
 
 def _option(
@@ -90,6 +90,7 @@ OPTIONS: dict[str, Any] = {
         list[str], "COLUMN...", "One column, or two for their interplay."
     ),
     "columns:density": _argument(list[str], "COLUMN...", "One column of numbers, or a few."),
+    "names": _argument(list[str] | None, "[NAME]...", "Experiments; without any, a list.", None),
     "target": _option(
         "COLUMN",
         "The column to explain: numbers (regression) or a few words (classification).",
@@ -171,7 +172,15 @@ OPTIONS: dict[str, Any] = {
     "out": _option("FILE", "Write a plot: .png, .svg or .pdf."),
     "out:curve": _option("FILE", "Write a plot (.png, .svg, .pdf), or the curve (.csv)."),
     "out:rows": _option("FILE", "Write the predictions there instead of printing them."),
+    "out:folder": _option(
+        "DIR",
+        "Where rows, figure and table go; rows that are there are not computed again.",
+        default=Path("nablasso-results"),
+        kind=Path,
+    ),
     "jobs": _option("N", "Folds fitted at the same time; -1 uses all cores."),
+    "everything": _switch("Every experiment in turn; those without data are skipped.", "--all"),
+    "quick": _switch("A few repeats, to see it work; not for conclusions.", "--quick"),
     "json": _switch("Print one JSON object and nothing else.", "--json"),
 }
 
@@ -208,6 +217,13 @@ COMMANDS = {
         "Estimate quantiles of the target that never cross.",
         " Given the other columns, several at once.\n\nExample: [bold cyan]"
         "nablasso quantiles houses.csv --target price --along rooms --out q.png[/]",
+    ),
+    "reproduce": (
+        "names everything quick out:folder",
+        "Regenerate a table or figure of the papers.",
+        " Published figures stand beside ours.\n\nNeeds a checkout of the repository. Rows are "
+        "written as they come: run it again to go on where it stopped. Example:\n"
+        "[bold cyan]nablasso reproduce nvsd_protocol --quick[/]",
     ),
     "demo": (
         "report json",

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -157,6 +158,23 @@ def quantiles(given: Any) -> None:
     data = choose_columns(read_table(given.file), roles, **_row_choice(given))
     options = {"along": given.along, **_computing(given)}
     estimate(given, data, lambda: findings.quantiles(data, levels, **options))
+
+
+def reproduce(given: Any) -> None:
+    """Hand over to ``python -m experiments``, which a checkout has and the package has not."""
+    places = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
+    home = next((at for at in places if (at / "experiments" / "denovas.py").is_file()), None)
+    if home is None:
+        raise InvalidParameterError(
+            f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
+            f"{places[-1]} is one: they are not part of the installed package. Clone the "
+            "repository and call the command there."
+        )
+    sys.path.insert(0, str(home))
+    flags = {"--all": given.everything, "--quick": given.quick}
+    asked = [*(given.names or ()), *(flag for flag, on in flags.items() if on)]
+    with shown_progress():
+        import_module("experiments.__main__").main([*asked, "--out", str(given.out)])
 
 
 def demo(given: Any) -> bool:
