@@ -35,6 +35,7 @@ from nablasso.errors import (
 from nablasso.estimators.display import Answers
 from nablasso.inspection import (
     DensityDisplay,
+    Dependence,
     DerivativeDisplay,
     PairDisplay,
     QuantileDisplay,
@@ -138,13 +139,13 @@ class Finding:
     rows: Sequence[Sequence[str]]
     content: dict[str, Any]
     plot: Callable[[], Any] | None = None  # gives something with ``figure_``
-    table: pd.DataFrame | None = None  # of a curve
+    table: Callable[[], pd.DataFrame] | None = None  # of a curve
 
     def draw(self, path: Path) -> None:
         """Write the plot, or the table, whole or not at all; the suffix is its format."""
         if path.suffix.lower() == TABLE and self.table is not None:
             with atomic_write(path) as place:
-                self.table.to_csv(place, index=False)
+                self.table().to_csv(place, index=False)
             return
         check_plot(path)
         if self.plot is None:
@@ -196,12 +197,18 @@ def explain(
             return Finding(told, (), [], asdict(answer.column(name)))
     curve = partial_dependence(saved.model, X, name, target=label)
     sentence, plot = curve_sentence(curve, saved.target), DerivativeDisplay(curve).plot
-    low, high, _ = curve.band
-    shape = pd.DataFrame({"x": curve.grid, "value": curve.mean, "low": low, "high": high})
-    if curve.labels:
-        shape["x"] = curve.labels
-    shape.insert(0, "column", name)
-    return Finding(sentence, *curve.table(), curve.to_json(), plot, shape)
+    return Finding(sentence, *curve.table(), curve.to_json(), plot, lambda: _shape(saved, curve))
+
+
+def _shape(saved: Saved, curve: Dependence) -> pd.DataFrame:
+    """A curve as a table: of the automatic estimators that of ``shapes``."""
+    if hasattr(saved.model, "shapes"):
+        shapes: pd.DataFrame = saved.model.shapes()
+        if len(own := shapes[shapes["column"] == curve.name]):  # else it is one of a group
+            return own
+    x, (low, high, _) = list(curve.labels) or curve.grid, curve.band
+    found = {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
+    return pd.DataFrame(found)
 
 
 def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None) -> Finding:
