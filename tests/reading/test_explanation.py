@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import null_space
 
 from nablasso import NablassoClassifier, NablassoRegressor, load, save
-from nablasso.kernels import Gaussian
+from nablasso.kernels import Gaussian, Linear
 from nablasso.reading.explanation import Explanation
 from nablasso.regression.spread import SIZES, Spread
 from nablasso.spaces import Function, RepresenterSpace
@@ -48,6 +48,15 @@ def test_pairs_are_those_that_act_together(model):
     part = np.var(rows()[0][:, 1] * rows()[0][:, 2])
     assert share == pytest.approx(part / (part + np.var(2 * rows()[0][:, 0])), rel=0.4)
     assert all(other[2] < 0.02 for other in others)
+    assert model.triples_ == []
+
+
+def test_a_triple_acts_together_in_the_share_of_its_product():
+    X = np.random.default_rng(3).choice([-1.0, 1.0], size=(120, 4))
+    model = NablassoRegressor().fit(X, X[:, :3].prod(axis=1) + X[:, 0])
+    ((a, b, c, share),) = model.triples_
+    assert (a, b, c) == (0, 1, 2)
+    assert share == pytest.approx(0.5, abs=0.05)
 
 
 def test_contributions_add_up_to_the_prediction(model):
@@ -243,3 +252,31 @@ def test_a_rough_function_widens_the_draws_as_dense_formulas_say():
     factor = unit * np.interp(t, SIZES, squares) / squares[0]
     np.testing.assert_allclose(drawn.mean(axis=1), mean - plain, atol=0.02)
     np.testing.assert_allclose(np.cov(drawn), factor * cov, atol=0.03 * factor * cov.max())
+
+
+def test_degrees_of_freedom_are_those_of_the_hat_matrix():
+    """A line has one; a kernel loses with a column what its hat matrix loses in trace."""
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(30, 2))
+    function = Function(0.0, np.arange(2), RepresenterSpace(Gaussian(), X), np.zeros(30))
+    spread, one = Spread(0.2, None, 1.0), np.ones(30)
+
+    def trace(X):
+        A = Gaussian()(X, X) + 0.2 * np.eye(30)
+        inverse = np.linalg.inv(A)
+        P = inverse - inverse @ np.outer(one, one) @ inverse / (one @ inverse @ one)
+        return np.trace(np.eye(30) - 0.2 * P) - 1
+
+    assert spread.degrees(function) == pytest.approx(trace(X), rel=1e-5)
+    without = spread.degrees(function, (1,))
+    assert without == pytest.approx(trace(X * [1, 0]), rel=1e-5)
+    line = Function(0.0, np.arange(2), RepresenterSpace(Linear(), X), np.zeros(30))
+    for noise in (1e-3, 1e-12):  # of an exact fit: far below the floor of the diagonal
+        sure = Spread(noise, None, 1.0)
+        assert sure.degrees(line) - sure.degrees(line, (0,)) == pytest.approx(1, abs=0.01)
+
+
+def test_degrees_of_a_fit_are_told(model):
+    table = model.importances_
+    assert (table["degrees"] > 0.5).all()
+    assert (table["degrees"] < 20).all()

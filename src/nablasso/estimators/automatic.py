@@ -88,7 +88,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
         ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
         with intervals; ``slope``, root mean squared, in the units of the table, and
-        ``direction``; ``p_value`` with ``fdr``. Computed when first asked for.
+        ``direction``; ``degrees``, effective degrees of freedom; ``p_value`` with ``fdr``.
+        Computed when first asked for.
     slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
@@ -145,6 +146,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         Pairs of selected variables by decreasing share of the variance of the prediction in which
         they act together; of a group its first column. Of more than 15 variables the pairs of the
         15 with the largest shares.
+    triples_ : list of (int, int, int, float)
+        Triples all of whose pairs act together, likewise.
     tried_ : list of dict
         The models that were tuned, by price: family, columns, price in nats.
     kernel_, scales_, alpha_, ridge_

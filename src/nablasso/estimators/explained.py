@@ -265,6 +265,7 @@ class Explains:
         check_is_fitted(self)
         columns, names = table_columns(self), player_names(self)
         made: dict[str, Any] = {"column": np.array(names, dtype=object), **facts_of_players(self)}
+        made["degrees"] = self._explanation.degrees
         if self.p_values_ is not None:
             made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
         order = sorted(range(len(columns)), key=lambda a: (-made["share"][a], names[a]))
@@ -272,10 +273,20 @@ class Explains:
 
     @property
     def interactions_(self) -> list[tuple[int, int, float]]:
-        """Pairs that act together, as columns of the table."""
+        """Pairs that act together."""
         check_is_fitted(self)
+        return self._together(self._explanation.pairs)
+
+    @property
+    def triples_(self) -> list[tuple[int, int, int, float]]:
+        """Triples that act together."""
+        check_is_fitted(self)
+        return self._together(self._explanation.triples)
+
+    def _together(self, found: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Pairs or triples of players as columns of the table, with the share they have."""
         first = [int(columns[0]) for columns in table_columns(self)]
-        return [(first[a], first[b], share) for a, b, share in self._explanation.pairs]
+        return [(*sorted(first[a] for a in some), share) for *some, share in found]
 
     def shapes(self, level: float = 0.9) -> Any:
         """How the prediction (for classes: the log-odds) depends on each selected column.

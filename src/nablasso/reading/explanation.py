@@ -16,6 +16,8 @@ mean over the column's own values: it is the column's part of an additive functi
 spread of the *function*: ``m -+ q s(t)``, ``s`` the deviation of the draws' curves from it;
 pointwise with ``q`` the normal quantile, simultaneous with ``q`` the quantile of ``max_t |m_b - m|
 / s``. What the rows themselves spread around a curve, because of interactions, is not in it.
+Effective degrees of freedom: how many the fit has more with the column than without it, nothing
+tuned again.
 
 **Contributions.** ``f(x) - f(x')`` is split along a chain from ``x'`` to ``x`` that takes the
 columns over one by one, in an order and in its reversal; the mean over rows ``x'`` gives numbers
@@ -26,7 +28,7 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import combinations, product
@@ -38,6 +40,7 @@ from scipy.special import ndtri
 from nablasso.data.table import DISCRETE_LEVELS
 from nablasso.reading.intervals import (
     NoiseLevel,
+    degrees_of,
     draws_of,
     interval_half_width,
     noise_level,
@@ -72,6 +75,8 @@ PAIR_ROWS = 8  # two to this power, at least: rows at which a pair is looked at
 PAIR_WORK = 3e7
 OTHER = 100  # what an evaluation of a function costs that has no kernel
 PAIRED = 15  # players whose pairs are looked at, the largest
+TRIPLED = 0.005  # share of each pair of a triple that is looked at
+MOST_TRIPLES = 10
 NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
@@ -243,12 +248,24 @@ class Explanation:
         largest = list(players)
         if len(largest) > PAIRED:
             largest = sorted(largest, key=lambda a: -self.shares[a])[:PAIRED]
-        pairs = list(combinations(sorted(largest), 2))
-        if not pairs:
+        return self._together(list(combinations(sorted(largest), 2)))
+
+    @cached_property
+    def triples(self) -> list[tuple[int, int, int, float]]:
+        """Triples all of whose pairs act together, by decreasing share."""
+        strong = {(a, b): share for a, b, share in self.pairs if share >= TRIPLED}
+        inside = sorted({a for pair in strong for a in pair})
+        chosen = [t for t in combinations(inside, 3) if strong.keys() >= {*combinations(t, 2)}]
+        chosen.sort(key=lambda t: -min(strong[pair] for pair in combinations(t, 2)))
+        return self._together(chosen[:MOST_TRIPLES])
+
+    def _together(self, sets: Sequence[tuple[int, ...]]) -> list[Any]:
+        """Sets of players, all of one size, with their shares, the largest first."""
+        if not sets:
             return []
-        n = rows_for(4 * len(pairs), self.centres, PAIR_ROWS, PAIR_WORK)
-        shares = together(self.values, self.law, pairs, n)
-        found = [(a, b, float(share[0])) for (a, b), share in zip(pairs, shares, strict=True)]
+        n = rows_for(2 ** len(sets[0]) * len(sets), self.centres, PAIR_ROWS, PAIR_WORK)
+        shares = together(self.values, self.law, sets, n)
+        found = [(*some, float(share[0])) for some, share in zip(sets, shares, strict=True)]
         return sorted(found, key=lambda one: (-one[-1], one[:-1]))
 
     def second_order(self, level: float) -> dict[tuple[int, int], list[float]]:
@@ -311,6 +328,13 @@ class Explanation:
         points = at_settings(rows, columns, np.array(list(product(first, second))))
         values = self.values(points)[:, -1, 0].reshape(len(first), len(second), len(rows))
         return first, second, np.asarray(values @ q)
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Effective degrees of freedom of every player, the largest over the functions."""
+        each = list(zip(self.functions, self.spreads, strict=True))
+        own = [self.chosen[player] for player in self.players]
+        return np.array([max(degrees_of(f, some, spread) for f, spread in each) for some in own])
 
     # -- contributions -----------------------------------------------------------------------
 

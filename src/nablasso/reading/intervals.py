@@ -185,3 +185,24 @@ def _of_terms(part: Terms, count: int) -> Drawn:
         return eta if part.odds else state.response.prediction(eta, grown.smear)
 
     return drawn
+
+
+def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float:
+    """Effective degrees of freedom that some columns have in a part of a prediction.
+
+    What a kernel function loses when they are held constant; of terms, all that hold one of them.
+    Landmarks that were added to terms count for nothing, as in draws.
+    """
+    if isinstance(part, Predictor):
+        each = zip(part.shares, part.parts, strict=True)
+        return float(sum(share * degrees_of(one, columns) for share, one in each))
+    if isinstance(part, Terms):
+        model, own = part.grown.model, set(columns.tolist())
+        kept = 1 - model.P.diagonal() * model.D
+        inside = [places for term, places in model.place.items() if own & set(term)]
+        return float(sum(kept[places].sum() for places in inside))
+    spread = getattr(part, "spread", spread)
+    function = getattr(part, "function", part)
+    if spread is None:
+        return 0.0
+    return spread.degrees(function) - spread.degrees(function, columns)

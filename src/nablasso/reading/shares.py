@@ -12,7 +12,7 @@ from a law and players S, ``v(S) = Var(E[f | x_S])`` is the variance that S expl
 * **a pair's share**: with ``(a, b)`` and ``(a', b')`` two draws given the rest ``r``, and the mixed
   difference :math:`\Delta = f(a, b, r) - f(a', b, r) - f(a, b', r) + f(a', b', r)`, it is
   ``E \Delta^2 / 4``: zero exactly where the two add up; with independent columns the sum of all
-  ANOVA terms that hold both. With a second draw ``r''`` of the rest,
+  ANOVA terms that hold both. Triples likewise, over 8. With a second draw ``r''`` of the rest,
   ``E \Delta(r) \Delta(r'') / 4`` is the term of the pair alone, the **second-order** index.
 
 **The law** draws rows anew *given* some of their columns. Every player has a score: the column
@@ -47,7 +47,7 @@ their squares averaged: a function may be flat at 0 and at 1 and differ between 
 
 Cost: a sort per column and a factor of (p x p) per order for the law; ``2^p n`` or ``(p + 1) n``
 evaluations for the shares, ``(2 p + 1) n`` for first order and total, ``4 n`` for a pair (twice
-that for the second-order index); 4 n for how steep a discrete column is.
+that for the second-order index), ``8 n`` for a triple; 4 n for how steep a discrete column is.
 """
 
 from __future__ import annotations

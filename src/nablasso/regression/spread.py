@@ -22,8 +22,9 @@ some points between them, and interpolated there by the kernel: ``d = b + k(., C
 the matrix of the ``w``, and a line between two centres for the rough function of each column. What
 is left out is the spread at points far from all centres.
 
-**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
-the effective number of parameters; what it loses when a column is held constant is the column's.
+**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean),
+``tr(P K)``, is the effective number of parameters; what it loses when a column is held constant is
+the column's.
 
 Cost: O(m^3), then O(m) a point and a draw.
 """
@@ -35,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import shaped
+from nablasso.regression.evidence import restricted_inverse, shaped
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -98,6 +99,18 @@ class Spread:
         odds = np.exp(values.min() - values)
         t = float(odds @ SIZES / odds.sum())
         return t * self.noise, self.unit * float(np.interp(t, SIZES, squares)) / float(squares[0])
+
+    def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
+        """Effective degrees of freedom besides the mean, with some columns held constant."""
+        space = function.space
+        if not isinstance(space, RepresenterSpace):
+            return 0.0
+        X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
+        K = space.kernel(X, X)
+        factored = restricted_inverse(self._noisy(K))
+        if factored is None:
+            raise np.linalg.LinAlgError("A model that was fitted has no factor.")
+        return float(np.sum(factored[0] * K))
 
     def _noisy(self, K: Array) -> Array:
         """``A``."""
