@@ -87,9 +87,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
         ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
         with intervals; ``slope``, root mean squared, in the units of the table, and
-        ``direction``; ``degrees``, effective degrees of freedom; ``shuffled``, by how much of the
-        variance of y left-out errors grow when the column is shuffled (not for classes);
-        ``p_value`` with ``fdr``. Computed when first asked for.
+        ``direction``; ``degrees``, effective degrees of freedom; ``p_value`` with ``fdr``.
+        Computed when first asked for.
     slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
@@ -377,8 +376,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         by_folds = self._by_folds or self.fdr is not None
         if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
-        labels = group_labels(self, self.feature_groups)
-        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        groups = [np.flatnonzero(self._labels == g).tolist() for g in np.unique(self._labels)]
         found = grow(
             source,
             replace(self._rules, surprise=self._rules.surprise + looks),

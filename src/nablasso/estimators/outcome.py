@@ -43,6 +43,7 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.losses import Loss
+from nablasso.paths import walk_path
 from nablasso.penalties import Partition, Penalty
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
@@ -65,7 +66,7 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, support_of
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index, Mask
 
@@ -187,8 +188,7 @@ def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]
         looked = setting.first(PATH_ROWS).problems(pieces, setting.ridge)
     alpha = ROOM * largest_alpha(looked, setting.solver(PATH_TOL))
     solver = setting.solver(TOL, int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER)))
-    solved = [replace(problem, alpha=alpha) for problem in problems]
-    return [Proof(problem, _finished(solver.solve(problem))) for problem in solved]
+    return [Proof(*next(walk_path(problem, np.array([alpha]), solver))) for problem in problems]
 
 
 def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
@@ -200,22 +200,13 @@ def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
         saved = problem.reference - problem.objective(point)
         tops.append(saved / penalty if penalty > 0 else 0.0)
     alphas = max(tops) * np.array(FRACTIONS)
-    starts: list[Array | None] = [None] * len(problems)
     reached = alphas[0]
-    for alpha in alphas:
-        here = [replace(problem, alpha=float(alpha)) for problem in problems]
-        found = [_finished(solver.solve(*each)) for each in zip(here, starts, strict=True)]
-        if not np.any(list(map(support_of, here, found)), axis=0).all():
+    steps = zip(*(walk_path(problem, alphas, solver) for problem in problems), strict=True)
+    for alpha, solved in zip(alphas, steps, strict=True):
+        if not np.any([support_of(*one) for one in solved], axis=0).all():
             break
-        starts, reached = [solution.point.s for solution in found], alpha
+        reached = alpha
     return float(reached)
-
-
-def _finished(solution: Solution) -> Solution:
-    """Half a certificate is none."""
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return solution
 
 
 def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
@@ -362,9 +353,8 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.replaceable_ = _told(table.columns, few.X, few.weights, few.labels, chosen)
     selector.cautions_ = _cautions(selector, table, evidence)
     selector._dropped = {} if decision.interrupted else _dropped(table, decision)
-    weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
-    free = [g for g in model.groups if g not in few.kept]
-    unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
+    free = [worth.get(int(g), 0.0) for g in model.groups if g not in few.kept]
+    unsure = selector.fdr is None and bool(free) and max(free) < WEAK
     selector.selection_status_ = _status(selector, gain, unsure, few.targets)
 
 
@@ -559,14 +549,12 @@ def _evidence(decision: Decision) -> LeftOutFit | None:
     function = few.function(model)
     p = few.weights / few.weights.sum()
     y = few.Y[:, 0] if few.Y.shape[1] == 1 else few.Y
-    if function.space is None or model.family.smooth:
-        # the kernel of features knows its own columns only: distances stand for it
-        kernel, columns = GAUSSIAN.kernel, function.columns
-        scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
-        return LeftOutFit(kernel, few.X, y, p, columns, scales, few.classes)
-    assert isinstance(function.space, RepresenterSpace)
-    kernel, scales = function.space.kernel, function.space.scales
-    return LeftOutFit(kernel, few.X, y, p, function.columns, scales, few.classes)
+    columns, space = function.columns, function.space
+    if isinstance(space, RepresenterSpace) and not model.family.smooth:
+        return LeftOutFit(space.kernel, few.X, y, p, columns, space.scales, few.classes)
+    # the kernel of features knows its own columns only: distances stand for it
+    scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
+    return LeftOutFit(GAUSSIAN.kernel, few.X, y, p, columns, scales, few.classes)
 
 
 def _cautions(selector: Any, table: Table, evidence: LeftOutFit | None) -> list[str]:

@@ -22,8 +22,9 @@ some points between them, and interpolated there by the kernel: ``d = b + k(., C
 the matrix of the ``w``, and a line between two centres for the rough function of each column. What
 is left out is the spread at points far from all centres.
 
-**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
-the effective number of parameters; what it loses when a column is held constant is the column's.
+**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean),
+``tr(P K)``, is the effective number of parameters; what it loses when a column is held constant is
+the column's.
 
 Cost: O(m^3), then O(m) a point and a draw.
 """
@@ -35,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import against, restricted_inverse, shaped, with_noise
+from nablasso.regression.evidence import restricted_inverse, shaped, with_noise
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -104,10 +105,11 @@ class Spread:
         if space is None:
             return 0.0
         X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
-        factored = restricted_inverse(with_noise(space.kernel(X, X), self.noise, self.shape)[0])
+        K = space.kernel(X, X)
+        factored = restricted_inverse(with_noise(K.copy(), self.noise, self.shape)[0])
         if factored is None:
             raise np.linalg.LinAlgError("A model that was fitted has no factor.")
-        return len(X) - 1 - self.noise * against(factored[0], self.shape)
+        return float(np.sum(factored[0] * K))
 
 
 @dataclass(frozen=True)
