@@ -130,7 +130,7 @@ def _edges(values: Array, mass: Array, bins: int) -> Array:
     share = np.cumsum(mass) / mass.sum()
     at = np.searchsorted(share, np.linspace(0, 1, bins - even + 1)[1:-1])
     low, high = values[np.searchsorted(share, [3 / len(values), 1 - 3 / len(values)])]
-    grid = np.linspace(low, high, even + 1)
+    grid = 2 * np.linspace(low / 2, high / 2, even + 1)  # their difference may overflow
     at = np.concatenate([at, np.searchsorted(values, grid) - 1])
     return np.asarray(halfway[np.unique(np.clip(at, 0, len(halfway) - 1))])
 
