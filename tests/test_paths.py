@@ -17,10 +17,9 @@ from nablasso.paths import (
     Formulation,
     ProblemFamily,
     alpha_grid,
-    walk_path,
 )
 from nablasso.penalties import Partition, Penalty
-from nablasso.solvers import DualSolver, Solution, Status, support_of
+from nablasso.solvers import DualSolver, Solution, Status, support_of, walk_path
 from nablasso.spaces import require_memory
 
 PENALTIES = {

@@ -58,12 +58,12 @@ from nablasso.estimators.validation import (
     spread,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
+from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily
 from nablasso.penalties import Partition, Penalty
 from nablasso.problems import ABOVE
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
-from nablasso.solvers import Solver, Status, as_solver, support_of
+from nablasso.solvers import Solver, Status, as_solver, support_of, walk_path
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
 

@@ -43,7 +43,6 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.losses import Loss
-from nablasso.paths import walk_path
 from nablasso.penalties import Partition, Penalty
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
@@ -66,7 +65,7 @@ from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.solvers import DualSolver, Newton, Solution, Solver, support_of
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, support_of, walk_path
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index, Mask
 
