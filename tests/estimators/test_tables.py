@@ -431,10 +431,15 @@ def test_a_shape_names_levels_numbers_and_the_missing_state_as_they_are():
         rng.choice(["dose>=5", "dose<=5", "dose=5"], 80),
         rng.integers(0, 4, 80).astype(float),
     )
+    sex = rng.choice(["f", "m"], 80)
     y = 3.0 * (level == "dose>=5") + (level == "dose=5") + k + 0.1 * rng.normal(size=80)
+    y += 2 * (sex == "m")
     k[::9] = np.nan
-    shapes = NablassoRegressor().fit(pd.DataFrame({"level": level, "k": k}), y).shapes()
+    table = pd.DataFrame({"level": level, "k": k, "sex": sex})
+    shapes = NablassoRegressor().fit(table, y).shapes()
     assert set(shapes.x[shapes.column == "level"]) == set(level)
+    of_sex = shapes[shapes.column == "sex"].set_index("x")["value"]
+    assert of_sex["m"] - of_sex["f"] == pytest.approx(2, abs=0.1)
     assert set(shapes.x[shapes.column == "k"]) == {"0", "1", "2", "3", "missing"}
     assert (shapes.low_simultaneous <= shapes.low).all()
     assert (shapes.high_simultaneous >= shapes.high).all()

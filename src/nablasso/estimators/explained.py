@@ -167,7 +167,11 @@ def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
     values, names = selector._scaler.back(x, columns), encoded_names(selector)
     if len(columns) == 1:
-        return values[:, 0]
+        encoding = getattr(selector, "_encoding", None)
+        own = None if encoding is None else encoding.columns[encoding.origin[columns[0]]]
+        if own is None or own.kind != "category":
+            return values[:, 0]
+        return own.decode(np.round(values)).fillna("missing").to_numpy(dtype=object)
     own = [names[a] for a in columns]
     words = [_in_words(str(column), own, row) for row in np.round(values, 9)]
     return np.array(words, dtype=object)
