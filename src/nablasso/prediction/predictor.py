@@ -32,6 +32,7 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import nnls
 
+from nablasso.regression.laplace import left_out_odds
 from nablasso.regression.models import BENT_PAIRS, FEWER_STEPS, NO_GROUPS, ROUGH, FewRows, Model
 from nablasso.regression.noise import PLAIN, Unwarped, Warp
 from nablasso.regression.spread import Spread
@@ -153,9 +154,7 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
         made = replace(made, parts=parts, shares=shares[shares > 0], left_out=L @ shares)
     if columns is None:
         return made
-    there = (replace(one.function, columns=columns[one.columns]) for one in parts)
-    moved = (replace(one, function=f) for one, f in zip(parts, there, strict=True))
-    return replace(made, parts=tuple(moved))
+    return replace(made, parts=tuple(part.on(columns) for part in parts))
 
 
 def stacked(left_out: Array, y: Array, p: Array) -> Array:
@@ -234,17 +233,20 @@ def parts_of(functions: Sequence[Summand]) -> Predictor:
     return Predictor(tuple(functions), shares, none, none, none, -np.inf, np.inf)
 
 
-def odds_of(few: FewRows, model: Model) -> list[tuple[Function, Spread | None]]:
-    """Log-odds of each target as functions of the columns, and how sure they are."""
+def odds_of(few: FewRows, model: Model, columns: Index) -> Iterator[tuple[Summand, Array]]:
+    """Log-odds of each target as a function of a table, and those of its rows when left out.
+
+    Of the table ``columns`` are those searched.
+    """
     total = float(few.weights.sum())  # a class that is not there is rare
     counts = np.clip(few.weights @ (few.targets > 0), 0.5, total - 0.5)
-    found: list[tuple[Function, Spread | None]] = [
-        (Function(float(b), NO_GROUPS), None) for b in np.log(counts / (total - counts))
-    ]
-    for k, one in enumerate(few.log_odds(model) if len(model.groups) else []):
-        if one is not None:
-            columns, space = few.space(model, np.exp(one.logs))
-            function = Function(one.mode.intercept, columns, space, one.mode.u)
-            r = float(np.exp(one.noise))
-            found[k] = function, Spread(r, one.mode.noise, 1 / r)
-    return found
+    levels = np.log(counts / (total - counts)).tolist()
+    tuned = few.log_odds(model) if len(model.groups) else [None] * len(levels)
+    for one, level, y in zip(tuned, levels, few.targets.T, strict=True):
+        if one is None:
+            yield Function(level, NO_GROUPS), np.full(len(y), level)
+            continue
+        own, space = few.space(model, np.exp(one.logs))
+        b, u, r = one.mode.intercept, one.mode.u, float(np.exp(one.noise))
+        made = Unwarped(Function(b, own, space, u), Spread(r, one.mode.noise, 1 / r))
+        yield made.on(columns), left_out_odds(space.gram, u, b, y, few.weights)

@@ -285,7 +285,7 @@ def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
 def odds_of_all(
     rules: Rules,
     terms: Grown,
-    sample: Function,
+    sample: Summand,
     rows: AllRows,
     labels: Array,
     *,
@@ -328,7 +328,7 @@ def _alone(
     errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
     error = float(weights @ errors**2) / float(weights.sum())
     spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
-    part = Unwarped(whole, level.intercept, 1.0, warp, errors, weights, spread)
+    part = Unwarped(whole, spread, level.intercept, 1.0, warp, errors, weights)
     return Contender((part,), part.back(left_out))
 
 

@@ -384,7 +384,7 @@ class FewRows:
         errors = solved.left_out()[0][:, 0]
         spread = Spread(float(np.exp(model.noise)), self.shape, float(solved.units[0]))
         function, warp = self.function(model), self.assumption.warp
-        made = Unwarped(function, mean, deviation, warp, errors, self.precisions, spread)
+        made = Unwarped(function, spread, mean, deviation, warp, errors, self.precisions)
         return made, made.back(mean + deviation * (self.Y[:, 0] - errors))
 
     def standardised(self, few: FewRows) -> Array:

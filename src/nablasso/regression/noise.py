@@ -23,7 +23,7 @@ A prediction is in the units of the target again: the mean over the left-out res
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import gammaln
@@ -74,7 +74,7 @@ class Warp:
 
 @dataclass(frozen=True)
 class Unwarped:
-    """A fitted function in the units of the target.
+    """A fitted function in the units of the target (log-odds as they are), and how sure it is.
 
     ``mean`` and ``deviation`` are of what was explained, ``errors`` are left-out ones in its own
     units. They count by ``weights``, the precisions of their rows: what is taken for an outlier
@@ -82,17 +82,21 @@ class Unwarped:
     """
 
     function: Function
-    mean: float
-    deviation: float
-    warp: Warp | None
-    errors: Array
-    weights: Array
-    spread: Spread  # how sure the function is
+    spread: Spread
+    mean: float = 0.0
+    deviation: float = 1.0
+    warp: Warp | None = None
+    errors: Array = field(default_factory=lambda: np.empty(0))
+    weights: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def columns(self) -> Index:
         """Those of the function."""
         return self.function.columns
+
+    def on(self, columns: Index) -> Unwarped:
+        """The same of a table of which ``columns`` are those that it was fitted on."""
+        return replace(self, function=replace(self.function, columns=columns[self.columns]))
 
     def values(self, Z: Array) -> Array:
         """Predictions."""
