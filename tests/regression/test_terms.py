@@ -13,7 +13,7 @@ TERMS = ((0,), (1,), (0, 1), (2,))
 
 def problem(n: int = 120) -> tuple[np.ndarray, np.ndarray, Design, dict]:
     rng = np.random.default_rng(0)
-    design = Design(TERMS, tuple(degrees_of([9] * len(t), 4 if len(t) == 1 else 3) for t in TERMS))
+    design = Design({t: degrees_of([9] * len(t), 4 if len(t) == 1 else 3) for t in TERMS})
     Z = rng.normal(size=(n, design.width))
     Z[:, 0] = 1
     priors = {t: 0.5 ** np.arange(len(design.at[t])) for t in TERMS}

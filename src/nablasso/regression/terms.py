@@ -37,7 +37,8 @@ Cost: one inverse of (p x p) for a term that enters or leaves; p^2 k for a new v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from math import lgamma, log
 
@@ -189,6 +190,13 @@ class Posterior:
         self.P = (self.P + self.P.T) / 2
         self._solve()
 
+    def on(self, variance: Mapping[Term, float]) -> Posterior:
+        """Other terms, or variances, on the same sums."""
+        other = copy(self)
+        other.variance = dict(variance)
+        other.rebuild()
+        return other
+
     def _solve(self) -> None:
         c = self.c[self.inside_at]
         self.w = self.P @ c
@@ -261,15 +269,10 @@ class Posterior:
             return shape - 0.5 * self.q / self.noise.dispersion
         return shape - 0.5 * (self.noise.n - 1) * float(np.log(self.q))
 
-    def cost_of_leaving(self, terms: list[Term]) -> float:
+    def cost_of_leaving(self, terms: Collection[Term]) -> float:
         """Log evidence lost when terms leave together, the variances of the others kept."""
-        a = np.concatenate([self.place[term] for term in terms])
-        block = self.P[np.ix_(a, a)]
-        explained = float(self.w[a] @ np.linalg.solve(block, self.w[a]))
-        half = 0.5 * float(np.linalg.slogdet(block)[1] + np.log(self.D[a]).sum())
-        if self.noise.profiled:
-            return 0.5 * (self.noise.n - 1) * float(np.log1p(explained / self.q)) + half
-        return 0.5 * explained / self.noise.dispersion + half
+        rest = self.on({t: v for t, v in self.variance.items() if t not in terms})
+        return self.log_evidence - rest.log_evidence
 
 
 def columns_by_gain(

@@ -136,7 +136,7 @@ class Growth:
 
     def design(self, terms: Collection[Term]) -> Design:
         """A design of terms."""
-        return Design(tuple(terms), tuple(self.degrees(t) for t in terms))
+        return Design({t: self.degrees(t) for t in terms})
 
     def prior(self, term: Term, degrees: Index) -> Array:
         """Prior variances of a term's functions over its ``v``."""
@@ -260,24 +260,21 @@ class Growth:
     def sums(self, shortlist: Sequence[Term], some: CodedTable | None = None) -> Posterior:
         """The model on the sums of its terms and of the shortlist; over all rows, or some."""
         design = self.design([*self.variance, *shortlist])
-        state = self.state.refined(design)
-        cluster, n = 0, self.n
+        state, n = self.state.refined(design), self.n
         if some is not None:
             state, n = replace(state, filter=()), some.n
-        elif self.in_time:
-            cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
-        if some is None:
+            sums = model_sums(some.coded, state, 0)
+        else:
+            cluster = int(max(min(256, n // 40), n // CLUSTERS, 1)) if self.in_time else 0
             even = state.response.least_squares and not state.filter
             known = self.known if even else None
             sums = model_sums(self.table.coded, state, cluster, self.scored, known)
             self.known = (design, sums["C"]) if even else None
             self.passes += 1
-        else:
-            sums = model_sums(some.coded, state, cluster)
         free = max(n - self.effective - 1, 1.0)
         dispersion = float(sums["score"] / sums["weight"]) * n / free
         noise = Noise(n, dispersion, state.response.least_squares, float(sums["independent"]))
-        priors = {t: self.prior(t, d) for t, d in zip(design.terms, design.degrees, strict=True)}
+        priors = {t: self.prior(t, d) for t, d in design.degrees.items()}
         return Posterior(sums, design, state.coefficients, priors, noise, self.variance)
 
     def entered(
@@ -316,18 +313,15 @@ class Growth:
         for term, others in exchanges.items():
             if term not in model.variance:
                 continue
-            best, chosen = self.worth(model), dict(model.variance)
+            best, chosen = self.worth(model), model.variance
             rest = {t: v for t, v in chosen.items() if t != term}
-            for other in others:
-                if other in rest:
-                    continue
-                model.variance = dict(rest)
-                model.rebuild()
-                model.enter(other, model.outside(other).variance)
-                self.left(model, None, sweeps=0)
-                worth = self.worth(model)
-                if worth > best and self.allowed(other, model):
-                    best, chosen = worth, dict(model.variance)
+            for other in (t for t in others if t not in rest):
+                trial = model.on(rest)
+                trial.enter(other, trial.outside(other).variance)
+                self.left(trial, None, sweeps=0)
+                worth = self.worth(trial)
+                if worth > best and self.allowed(other, trial):
+                    best, chosen = worth, trial.variance
             model.variance = chosen
             model.rebuild()
         return before != set(model.variance)
@@ -392,29 +386,18 @@ class Growth:
         """The model of the sums becomes the state; which bases are to grow."""
         self.variance = dict(model.variance)
         self.effective = model.effective
-        degrees = {t: model.design.degrees[model.design.terms.index(t)] for t in self.variance}
-        design = Design(tuple(degrees), tuple(degrees.values()))
-        old, self.state = (
-            self.state,
-            replace(self.state, design=design, coefficients=model.w.copy()),
-        )
-        if self.state.response.name in ("counts", "labels"):
+        old, design = self.state, Design({t: model.design.degrees[t] for t in self.variance})
+        self.state = replace(old, design=design, coefficients=model.w.copy())
+        if old.response.name in ("counts", "labels"):
             self.shorten(old)
         share = 1 - model.P.diagonal() * model.D
         return self.grown({t: share[model.place[t]] for t in self.variance})
 
     def shorten(self, old: State) -> None:
         """Newton's step on a curved loss, no longer than its quadratic model is to be trusted."""
-        common = {
-            t: d
-            for t, d in zip(old.design.terms, old.design.degrees, strict=True)
-            if t in self.state.design.at
-        }
-        at = np.concatenate([[0], *(old.design.at[t] for t in common)]).astype(int)
-        design = Design(tuple(common), tuple(common.values()))
-        kept = replace(old, design=design, coefficients=old.coefficients[at])
-        full = self.state.coefficients
-        step = full - kept.refined(self.state.design).coefficients
+        design, full = self.state.design, self.state.coefficients
+        kept = old.part(t for t in old.design.degrees if t in design.degrees)
+        step = full - kept.refined(design).coefficients
         self.state = replace(self.state, coefficients=step)
         far = float(np.abs(self.state.predictor(self.table.codes)).max())
         share = min(1.0, STRIDE / max(far, 1e-300))
@@ -434,7 +417,7 @@ class Growth:
                 t: self.n * v * self.prior(t, self.degrees(t)) for t, v in self.variance.items()
             }
             grew = bool(self.grown({t: x / (1 + x) for t, x in known.items()}))
-        if self.scored is not None or self.variance.keys() - self.state.design.at.keys():
+        if self.scored is not None or self.variance.keys() - self.state.design.degrees.keys():
             model = self.sums(())
             model.tune()
             self.left(model, None)
