@@ -122,7 +122,7 @@ def test_orthonormal_gains_are_the_evidence_of_orthonormal_functions():
     grid = np.exp(np.linspace(-3, 8, 2000))[:, None]
     noise = Noise(1000.0, 1.0, False, 1000.0)
     exact = evidence(chi * lam * 1000, 1000 * lam, grid / 1000, 1.0, noise).max()
-    assert orthonormal_gains(chi, lam, 1000.0)[0] == pytest.approx(exact, abs=0.1)
+    assert orthonormal_gains(chi, [lam], 1000.0)[0] == pytest.approx(exact, abs=0.1)
 
 
 def test_the_price_counts_the_looks():

@@ -26,7 +26,7 @@ go further by as much: a cubic of six columns without noise doubles its range wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -68,16 +68,16 @@ class Predictor:
 
     ``left_out`` are the predictions of these rows, ``observed`` their targets, ``weights`` theirs,
     adding up to one; ``low`` and ``high`` bound the targets seen; in units of ``warp`` errors are
-    even.
+    even. Log-odds have no targets to err at.
     """
 
     parts: tuple[Summand, ...]
     shares: Array
-    left_out: Array
-    observed: Array
-    weights: Array
-    low: float
-    high: float
+    left_out: Array = field(default_factory=lambda: np.empty(0))
+    observed: Array = field(default_factory=lambda: np.empty(0))
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    low: float = -np.inf
+    high: float = np.inf
     warp: Warp | None = None
 
     @property
@@ -224,13 +224,6 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
     x = np.concatenate([own.logs, [start, own.noise]])
     wider = few.tune(own.family, groups, x, ties=ties, steps=FEWER_STEPS)
     return wider if own.value - wider.value > least and few.solvable(wider) else None
-
-
-def parts_of(functions: Sequence[Summand]) -> Predictor:
-    """The mean of functions, as they are: log-odds have no targets to err at."""
-    none = np.empty(0)
-    shares = np.full(len(functions), 1.0 / len(functions))
-    return Predictor(tuple(functions), shares, none, none, none, -np.inf, np.inf)
 
 
 def odds_of(few: FewRows, model: Model, columns: Index) -> Iterator[tuple[Summand, Array]]:

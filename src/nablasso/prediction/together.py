@@ -30,7 +30,6 @@ from nablasso.prediction.predictor import (
     FAINT,
     Predictor,
     Summand,
-    parts_of,
     stacked,
     with_faint,
     without_assumptions,
@@ -210,7 +209,7 @@ def averaged(
     p, whole = weights / weights.sum(), np.asarray(inside @ shares)
     warps = {getattr(part, "warp", None) for part in parts}
     warp = warps.pop() if len(warps) == 1 else None
-    return Predictor(tuple(parts), whole, L @ shares, y, p, -np.inf, np.inf, warp), best.named
+    return Predictor(tuple(parts), whole, L @ shares, y, p, warp=warp), best.named
 
 
 def _mean(decision: Decision, rows: AllRows) -> float:
@@ -295,8 +294,8 @@ def odds_of_all(
     extra = np.setdiff1d(sample.columns, terms.columns)
     Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
     grown = Terms(terms, rows.centre, rows.scale, odds=True)
-    parts: list[list[Summand]] = [[grown], [grown, sample], [sample]]
-    candidates = [parts_of(some) for some in parts]
+    parts: list[tuple[Summand, ...]] = [(grown,), (grown, sample), (sample,)]
+    candidates = [Predictor(some, np.full(len(some), 1 / len(some))) for some in parts]
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
     best = int(np.argmin([float(weights @ loss) for loss in losses]))
     gain = paired(losses[0] - losses[best], weights)

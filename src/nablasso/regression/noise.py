@@ -26,10 +26,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from nablasso.regression.spread import Spread
 from nablasso.spaces import Function
+from nablasso.streaming.responses import log_student
 from nablasso.types import Array, Index
 
 DEGREES = (2.0, 5.0)  # of freedom that are tried
@@ -183,12 +183,6 @@ class Assumption:
 
 
 PLAIN = Assumption()
-
-
-def log_student(squares: Array, nu: float) -> Array:
-    """Log density of Student's distribution at squared residuals in its own units."""
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))
 
 
 def tail_weights(residuals: Array, nu: float) -> tuple[Array, float]:

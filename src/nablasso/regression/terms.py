@@ -138,12 +138,16 @@ def _best(x2: Array, e: Array, q: float, noise: Noise) -> tuple[float, float]:
     return v, float(evidence(x2, e, np.array([[v]]), q, noise)[0])
 
 
-def orthonormal_gains(chi: Array, lam: Array, n: float) -> Array:
+def orthonormal_gains(chi: Array, priors: Sequence[Array], n: float) -> Array:
     """Gains of many terms as if all functions were orthonormal.
 
-    ``chi`` (terms, functions) holds squared scores over their variance, ``lam`` the prior.
+    ``chi`` (terms, k, ..., k) holds squared scores over their variance, an axis for each column of
+    a term; ``priors`` (terms, k) are those of these columns.
     """
-    best = np.full(len(chi), -np.inf)
+    lam = priors[0]
+    for prior in priors[1:]:
+        lam = (lam[:, :, None] * prior[:, None]).reshape(len(lam), lam.shape[1] * prior.shape[1])
+    chi, best = chi.reshape(lam.shape), np.full(len(chi), -np.inf)
     for v in variances(n)[:, 0]:
         a = v * n * lam
         np.maximum(best, 0.5 * (chi * a / (1 + a) - np.log1p(a)).sum(axis=1), out=best)
@@ -280,13 +284,19 @@ def columns_by_gain(
 ) -> Ranked:
     """Gains of all columns, from the scores of all their codes in turn."""
     ends = np.cumsum([len(c.table) for c in columns])[:-1]
-    chi, lam = np.zeros((2, len(columns), k))
-    for j, (column, s) in enumerate(zip(columns, np.split(scores, ends), strict=True)):
-        m = min(k, len(column.prior))
-        chi[j, :m] = (column.table[:, :m].T @ s) ** 2 / variance
-        lam[j, :m] = column.prior[:m]
-    gains = orthonormal_gains(chi, lam, n)
+    chi = np.zeros((len(columns), k))
+    for row, column, s in zip(chi, columns, np.split(scores, ends), strict=True):
+        row[: len(column.prior)] = (column.table[:, :k].T @ s) ** 2 / variance
+    gains = orthonormal_gains(chi, [_priors(columns, range(len(columns)), k)], n)
     return [(float(g), (j,)) for j, g in enumerate(gains) if len(columns[j].prior)]
+
+
+def _priors(columns: Sequence[CodedColumn], some: Sequence[int], k: int) -> Array:
+    """Those of the first ``k`` functions of some columns; zero for functions that one lacks."""
+    lam = np.zeros((len(some), k))
+    for row, j in zip(lam, some, strict=True):
+        row[: len(columns[j].prior)] = columns[j].prior[:k]
+    return lam
 
 
 def pairs_by_gain(
@@ -298,20 +308,16 @@ def pairs_by_gain(
     """
     if len(sizes) < 2:
         return []
-    q, d = max(k for _, k in sizes), len(sizes)
-    chi, lam = np.zeros((d, q, d, q)), np.zeros((d, q))
+    names, q, d = [j for j, _ in sizes], max(k for _, k in sizes), len(sizes)
+    chi, lam = np.zeros((d, q, d, q)), _priors(columns, names, q)
     at = np.concatenate([np.arange(k) + i * q for i, (_, k) in enumerate(sizes)])
     chi.reshape(d * q, d * q)[np.ix_(at, at)] = squares
-    for i, (j, k) in enumerate(sizes):
-        lam[i, :k] = columns[j].prior[:k]
     a, b = np.triu_indices(d, k=1)
     # A pair whose scores are what chance makes of them gains nothing at any variance.
     total, top = chi.sum(axis=(1, 3))[a, b], chi.max(axis=(1, 3))[a, b]
     worth = (top > 6) | (total > q * q + 3 * np.sqrt(2.0) * q)
     a, b = a[worth], b[worth]
-    prior = (lam[a][:, :, None] * lam[b][:, None, :]).reshape(-1, q * q)
-    gains = orthonormal_gains(chi[a, :, b].reshape(-1, q * q), prior, n)
-    names = [j for j, _ in sizes]
+    gains = orthonormal_gains(chi[a, :, b], [lam[a], lam[b]], n)
     return [(float(g), (names[i], names[k])) for g, i, k in zip(gains, a, b, strict=True)]
 
 
@@ -349,26 +355,23 @@ def triples_by_gain(
     """Gains of all triples at coded rows with these weights and scores."""
     q = TRIPLE_FUNCTIONS
     live = [j for j, c in enumerate(columns) if len(c.prior)]
-    P, lam = np.zeros((len(live) * q, len(scores))), np.zeros((len(live), q))
-    for i, j in enumerate(live):
-        k = min(q, len(columns[j].prior))
-        P[i * q : i * q + k] = columns[j].table[codes[j], :k].T
-        lam[i, :k] = columns[j].prior[:k]
+    F, lam = np.zeros((len(live), q, len(scores))), _priors(columns, live, q)
+    for own, j in zip(F, live, strict=True):
+        own[: len(columns[j].prior)] = columns[j].table[codes[j], :q].T
     found: Ranked = []
     variance = float(weight @ scores**2)
     for i in range(len(live) - 2):
-        rest, tail, m = P[(i + 1) * q :], lam[i + 1 :], len(live) - i - 1
-        s = np.stack([(rest * (weight * scores * P[i * q + a])) @ rest.T for a in range(q)])
-        var = [(rest**2 * (weight * (scores * P[i * q + a]) ** 2)) @ rest.T**2 for a in range(q)]
+        m = len(live) - i - 1
+        rest = F[i + 1 :].reshape(m * q, -1)
+        s = np.stack([(rest * (weight * scores * own)) @ rest.T for own in F[i]])
+        var = [(rest**2 * (weight * (scores * own) ** 2)) @ rest.T**2 for own in F[i]]
         chi = s**2 / np.maximum(var, LEAST_SPREAD * variance)
         chi = chi.reshape(q, m, q, m, q).transpose(1, 3, 0, 2, 4)
         a, b = np.triu_indices(m, k=1)
         worth = chi[a, b].sum(axis=(1, 2, 3)) > q**3 + 2 * np.sqrt(2.0 * q**3)
         a, b = a[worth], b[worth]
-        prior = np.einsum("x,ny,nz->nxyz", lam[i], tail[a], tail[b]).reshape(-1, q**3)
-        gains = orthonormal_gains(chi[a, b].reshape(-1, q**3), prior, float(weight.sum()))
-        found += [
-            (float(g), (live[i], live[i + 1 + x], live[i + 1 + y]))
-            for g, x, y in zip(gains, a, b, strict=True)
-        ]
+        places = np.full_like(a, i), a + i + 1, b + i + 1
+        gains = orthonormal_gains(chi[a, b], [lam[at] for at in places], float(weight.sum()))
+        terms = (tuple(live[at] for at in term) for term in zip(*places, strict=True))
+        found += zip(gains.tolist(), terms, strict=True)
     return found

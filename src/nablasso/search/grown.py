@@ -156,12 +156,10 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     others = [t for t in mains if t not in growth.variance]
     inside = list(growth.variance)
     growth.size.update(dict.fromkeys(others, CERTIFIED))
-    model = growth.sums(others)
-    C, c, yy = centred(model.C, model.c, model.yy)
-    groups = [model.design.at[t] - 1 for t in [*inside, *others]]
+    model, terms = growth.sums(others), [*inside, *others]
+    sums, groups = centred(model.C, model.c, model.yy), [model.design.at[t] - 1 for t in terms]
     selected = range(len(inside))
-    made = certify(C, c, yy, groups, selected, growth.n, model.noise.dispersion)
-    terms = [*inside, *others]
+    made = certify(*sums, groups, selected, growth.n, model.noise.dispersion)
     minimiser = {j for i in made.support for j in terms[i]}
     apart = minimiser ^ {j for term in inside for j in term}
     agreed = set(range(len(growth.columns))) - apart if made.closed else set()
@@ -197,15 +195,12 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         own = [t for t in terms if group & set(t)]
         others = [t for t in terms if not group & set(t)]
         gains[j] = model.cost_of_leaving(own) - sum(growth.cost(t, others) for t in own[:1])
-    alone = {
-        t: model.inside(t).robust - growth.cost(t, [u for u in terms if u != t]) for t in terms
-    }
     eta = growth.state.predictor(growth.table.codes)
     reach = BEYOND * float(np.ptp(eta))
     return Grown(
         columns=tuple(columns),
         gain=gains,
-        terms=alone,
+        terms={t: growth.earned(model, t) for t in terms},
         n_rows=int(growth.table.counts["count"]),
         passes=growth.passes,
         model=model,

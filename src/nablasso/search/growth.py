@@ -349,15 +349,17 @@ class Growth:
 
     # --- check ---
 
+    def earned(self, model: Posterior, term: Term) -> float:
+        """What a term of a model gains beyond its price."""
+        others = [t for t in model.variance if t != term]
+        return model.inside(term).robust - self.cost(term, others)
+
     def left(self, model: Posterior, spared: Term | None, sweeps: int = 3) -> list[Term]:
         """Terms that do not earn their price leave, the worst first."""
         gone: list[Term] = []
         while True:
-            worth = {
-                t: model.inside(t).robust - self.cost(t, [u for u in model.variance if u != t])
-                for t in model.variance
-                if t != spared and t not in self.kept
-            }
+            free = [t for t in model.variance if t != spared and t not in self.kept]
+            worth = {t: self.earned(model, t) for t in free}
             if not worth or min(worth.values()) >= 0:
                 return gone
             term = min(worth, key=lambda t: (worth[t], t))
