@@ -218,7 +218,7 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
 
     def value(share: float) -> float:
         others = np.full(len(rest), share * np.exp(usual))
-        return part.value(np.append(own.variances, others), float(np.exp(own.noise)))
+        return part.value(np.append(own.variances, others), own.r)
 
     start = usual + float(np.log(min(FIRST_FAINT, key=value)))
     x = np.concatenate([own.logs, [start, own.noise]])

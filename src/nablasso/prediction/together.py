@@ -134,7 +134,7 @@ def predictor_of_all(
     alone, inside = candidates[:], None if terms is None else terms.columns
 
     def on_landmarks(few: FewRows, model: Model, groups: Index, wanted: int) -> Iterator[Contender]:
-        function, noise = few.function(model), float(np.exp(model.noise))
+        function, noise = few.function(model), model.r
         function = replace(function, columns=columns[function.columns])
         named = found.union(columns[np.isin(few.labels, groups)].tolist())
         warp = few.assumption.warp and few.assumption.warp.moved(_mean(decision, rows))
