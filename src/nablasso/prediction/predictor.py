@@ -199,12 +199,21 @@ def _faint_parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     if not decision.faint or few.folds is not None or few.most is not None:
         return
     for rows in (few,) if decision.plain is None else (few, without_assumptions(few)):
-        for family in FAINT if len(few.families) > 1 else few.families:
-            same = rows is few and family is model.family
-            own = model if same else rows.tune(family, model.groups, ties=model.ties)
-            wider = with_faint(rows, own, few.rules.surprise)
-            if wider is not None:
-                yield rows.explained(wider)
+        for wider in faint_models(rows, model, few.rules.surprise, tuned=rows is few):
+            yield rows.explained(wider)
+
+
+def faint_models(
+    rows: FewRows, model: Model, least: float, *, tuned: bool = False
+) -> Iterator[Model]:
+    """Families on a model's groups and all others; the model may be ``tuned`` on these rows."""
+    for family in FAINT if len(rows.families) > 1 else rows.families:
+        own = model
+        if not tuned or family is not model.family:
+            own = rows.tune(family, model.groups, ties=model.ties)
+        wider = with_faint(rows, own, least)
+        if wider is not None:
+            yield wider
 
 
 def with_faint(few: FewRows, own: Model, least: float) -> Model | None:

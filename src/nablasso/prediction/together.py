@@ -27,15 +27,14 @@ import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.prediction.predictor import (
-    FAINT,
     Predictor,
     Summand,
+    faint_models,
     stacked,
-    with_faint,
     without_assumptions,
 )
 from nablasso.regression.models import NO_GROUPS, ROUGH, FewRows, Model
-from nablasso.regression.noise import Unwarped, Warp
+from nablasso.regression.noise import Unwarped
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.rules import Rules
@@ -143,7 +142,13 @@ def predictor_of_all(
         level = _level(even)
         bases = [level, *(one.parts[0] for one in others)]
         (judged, *without), (whole, *added) = _landmarks(function, noise, bases, even, wanted)
-        yield _alone(level, judged, whole, noise, even, warp)._replace(named=named)
+        assert whole.space is not None  # alone they are the rows of a fit, each for many
+        m, left_out = len(whole.space.X), level.intercept + judged.values(Z)
+        errors = even.y[rows.fresh] - left_out
+        error = float(weights @ errors**2) / float(weights.sum())
+        spread = Spread(noise * m / float(rows.weights.sum()), np.ones(m), error / noise)
+        part = Unwarped(whole, spread, level.intercept, 1.0, warp, errors, weights)
+        yield Contender((part,), part.back(left_out), named)
         for one, less, more in zip(others, without, added, strict=True):
             yield Contender((*one.parts, more), one.left_out + less.values(Z), named)
 
@@ -255,7 +260,8 @@ def _on_columns(
         yield few, model, inside
         yield from ((few, rough, inside) for rough in _rough(few, model))
         if own and decision.faint and few.folds is None:
-            yield from ((few, wider, inside) for wider in _with_faint(few, model))
+            wider = faint_models(few.first(few.rules.walked_rows), model, 0.0)  # fresh rows judge
+            yield from ((few, one, inside) for one in wider if few.solvable(one))
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
@@ -270,15 +276,6 @@ def _rough(few: FewRows, model: Model) -> Iterator[Model]:
         rough = few.tune(ROUGH, model.groups)
         if few.solvable(rough):
             yield rough
-
-
-def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
-    """The model with the other columns as well, tuned on few rows; fresh ones judge."""
-    sample = few.first(few.rules.walked_rows)
-    for family in FAINT if len(few.families) > 1 else few.families:
-        wider = with_faint(sample, sample.tune(family, model.groups, ties=model.ties), 0.0)
-        if wider is not None and few.solvable(wider):
-            yield wider
 
 
 def odds_of_all(
@@ -307,28 +304,6 @@ def odds_of_all(
 def _level(rows: AllRows) -> Function:
     """The mean of the target."""
     return Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
-
-
-def _alone(
-    level: Function,
-    judged: Function,
-    whole: Function,
-    noise: float,
-    even: AllRows,
-    warp: Warp | None,
-) -> Contender:
-    """Landmarks as the rows of a fit, each of which counts for many, and how sure they are.
-
-    ``even`` has the target as it is explained, through its warp if any.
-    """
-    assert whole.space is not None
-    Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
-    left_out = level.intercept + judged.values(Z)
-    errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
-    error = float(weights @ errors**2) / float(weights.sum())
-    spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
-    part = Unwarped(whole, spread, level.intercept, 1.0, warp, errors, weights)
-    return Contender((part,), part.back(left_out))
 
 
 def _landmarks(

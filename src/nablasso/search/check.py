@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
 from nablasso.regression.models import FEWER_STEPS, NO_GROUPS, FewRows, Model
@@ -173,10 +174,10 @@ def _likeness(few: FewRows, groups: Index) -> Array:
     """Largest correlation between the columns of groups and those of all groups."""
     columns = np.flatnonzero(np.isin(few.labels, groups))
     alike = absolute_correlations(few.X, few.weights / few.weights.sum(), columns)
-    own = np.searchsorted(np.sort(groups), few.labels[columns])
-    out = np.zeros((len(groups), few.n_groups))
-    np.maximum.at(out, (own[:, None], few.labels[None, :]), alike)
-    return out[np.argsort(np.argsort(groups))]
+    own, out = np.zeros(few.n_groups, dtype=np.intp), np.zeros((len(groups), few.n_groups))
+    own[groups] = np.arange(len(groups))
+    np.maximum.at(out, (own[few.labels[columns], None], few.labels), alike)
+    return out
 
 
 def to_the_end(few: FewRows, model: Model) -> Model:
@@ -189,12 +190,7 @@ def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array
     """Groups at least so alike to those of the model, the tie of each, and a start."""
     groups = model.groups
     members = np.union1d(np.flatnonzero((alike >= least).any(axis=0)), groups)
-    label = np.arange(len(groups))
-    for i in range(len(groups)):
-        for j in range(i):
-            if alike[i, groups[j]] >= least:
-                label[label == label[i]] = label[j]
-    label = np.unique(label, return_inverse=True)[1]
+    label = connected_components(alike[:, groups] >= least)[1]
     ties = label[np.argmax(alike[:, members], axis=0)]
     n_ties = int(ties.max()) + 1
     if len(members) == len(groups) and n_ties == len(groups):

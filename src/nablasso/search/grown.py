@@ -70,11 +70,6 @@ class Grown:
         """Name of the loss."""
         return ("log " if self.state.response.log else "") + self.state.response.name
 
-    @property
-    def serial(self) -> bool:
-        """Whether rows were found to be in time."""
-        return bool(self.state.filter)
-
     def rows(self, X: Array) -> Array:
         """The functions of the terms at new rows."""
         X = np.asarray(X, dtype=float)

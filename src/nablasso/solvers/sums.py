@@ -43,7 +43,6 @@ class SumsCertificate:
     at_zero: float  # objective without any group
     gap: float
     support: tuple[int, ...]  # of the groups
-    n_groups: int
     holds: bool  # the support is the selected one, and the gap is closed
 
     @property
@@ -84,7 +83,7 @@ def certify(
         objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
         support = tuple(i for i, a in enumerate(parts) if w[a].any())
         exact = set(support) == set(selected)
-        best = SumsCertificate(alpha, objective, 0.5 * yy, gap, support, len(parts), False)
+        best = SumsCertificate(alpha, objective, 0.5 * yy, gap, support, False)
         best = replace(best, holds=exact and best.closed)
         if best.holds or len(support) > len(selected):
             break
