@@ -5,10 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nablasso.regression import terms
 from nablasso.regression.terms import Noise, Posterior, evidence, orthonormal_gains, price
 from nablasso.streaming.passes import Design, degrees_of
 
 TERMS = ((0,), (1,), (0, 1), (2,))
+
+
+@pytest.fixture(autouse=True)
+def without_a_floor(monkeypatch):
+    monkeypatch.setattr(terms, "FLOOR", 0.0)
 
 
 def problem(n: int = 120) -> tuple[np.ndarray, np.ndarray, Design, dict]:
@@ -48,7 +54,7 @@ def posterior(Z, y, design, priors, variance, at=None) -> Posterior:
         "score": np.array(g @ g),
     }
     noise = Noise(len(y), float(np.var(y)), True, len(y))
-    return Posterior(sums, design, at, priors, noise, variance, floor=0.0)
+    return Posterior(sums, design, at, priors, noise, variance)
 
 
 VARIANCE = {(0,): 0.7, (1,): 0.01, (0, 1): 0.2}

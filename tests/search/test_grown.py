@@ -34,7 +34,7 @@ def test_columns_and_their_pair_are_found_and_predict():
     assert deviation == pytest.approx(0.4, rel=0.15)
     new, truth, _ = smooth(seed=1)
     assert np.std(found.predict(new) - truth) < 0.25
-    G = found.gradient(new)
+    G = found.gradients(new)
     assert np.corrcoef(G[:, 1], np.cos(1.5 * new[:, 1]))[0, 1] > 0.9
     assert (G[:, [0, 2, 3]] == 0).all()
 

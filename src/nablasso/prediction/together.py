@@ -86,36 +86,6 @@ class AllRows:
         return Z
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Terms of raw inputs as a function of standardised ones: of the target, or log-odds."""
-
-    grown: Grown
-    centre: Array
-    scale: Array
-    odds: bool = False
-
-    @property
-    def columns(self) -> Sequence[int]:
-        """Those of the terms."""
-        return self.grown.columns
-
-    def values(self, Z: Array) -> Array:
-        """Predictions, or log-odds."""
-        X = Z * self.scale + self.centre
-        return self.grown.predictor(X) if self.odds else self.grown.predict(X)
-
-    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
-        """Predictions of rows that the terms have seen as if they had not."""
-        return self.grown.left_out(Z * self.scale + self.centre, y, weights)
-
-    def gradients(self, Z: Array) -> Array:
-        """Their gradients per standardised unit."""
-        X = Z * self.scale + self.centre
-        slopes = self.grown.state.slopes(X) if self.odds else self.grown.gradient(X)
-        return np.asarray(slopes * self.scale)
-
-
 def predictor_of_all(
     decision: Decision, columns: Index, terms: Grown | None, rows: AllRows, *, full: bool = False
 ) -> tuple[Predictor, Index]:
@@ -127,7 +97,7 @@ def predictor_of_all(
     Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
     candidates, found = list[Contender](), frozenset[int]()
     if terms is not None:
-        grown = Terms(terms, rows.centre, rows.scale)
+        grown = replace(terms, centre=rows.centre, scale=rows.scale)
         found = frozenset(terms.columns)
         candidates.append(Contender((grown,), grown.left_out(Z, y, weights), found))
     alone, inside = candidates[:], None if terms is None else terms.columns
@@ -290,7 +260,7 @@ def odds_of_all(
     """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
     extra = np.setdiff1d(sample.columns, terms.columns)
     Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
-    grown = Terms(terms, rows.centre, rows.scale, odds=True)
+    grown = replace(terms, centre=rows.centre, scale=rows.scale)
     parts: list[tuple[Summand, ...]] = [(grown,), (grown, sample), (sample,)]
     candidates = [Predictor(some, np.full(len(some), 1 / len(some))) for some in parts]
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]

@@ -39,9 +39,9 @@ import numpy as np
 from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.prediction.predictor import Predictor
-from nablasso.prediction.together import Terms
 from nablasso.regression.noise import Unwarped
 from nablasso.search.assumptions import level_of
+from nablasso.search.grown import Grown
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
@@ -143,7 +143,7 @@ def draws_of(part: Any, count: int, centres: Array) -> Drawn:
             return np.asarray(np.clip(values, part.low - room, part.high + room))
 
         return added
-    if isinstance(part, Terms):
+    if isinstance(part, Grown):
         return _of_terms(part, count)
     if not isinstance(part, Unwarped):
         return lambda Z: np.tile(part.values(Z)[:, None], (1, count))
@@ -160,8 +160,7 @@ def draws_of(part: Any, count: int, centres: Array) -> Drawn:
     return drawn
 
 
-def _of_terms(part: Terms, count: int) -> Drawn:
-    grown = part.grown
+def _of_terms(grown: Grown, count: int) -> Drawn:
     model, state = grown.model, grown.state
     e, V = np.linalg.eigh(model.P)
     root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
@@ -173,10 +172,10 @@ def _of_terms(part: Terms, count: int) -> Drawn:
         moved[state.design.at[term]] = apart[own]
 
     def drawn(Z: Array) -> Array:
-        F = grown.rows(Z * part.scale + part.centre)
+        F = grown.rows(Z)
         eta = F @ state.coefficients
         eta = np.clip(eta[:, None] + F @ moved, *grown.limits)
-        return eta if part.odds else state.response.prediction(eta, grown.smear)
+        return eta if grown.odds else state.response.prediction(eta, grown.smear)
 
     return drawn
 
@@ -190,8 +189,8 @@ def degrees_of(part: Any, columns: Index) -> float:
     if isinstance(part, Predictor):
         each = zip(part.shares, part.parts, strict=True)
         return float(sum(share * degrees_of(one, columns) for share, one in each))
-    if isinstance(part, Terms):
-        model, own = part.grown.model, set(columns.tolist())
+    if isinstance(part, Grown):
+        model, own = part.model, set(columns.tolist())
         kept = 1 - model.P.diagonal() * model.D
         inside = [places for term, places in model.place.items() if own & set(term)]
         return float(sum(kept[places].sum() for places in inside))

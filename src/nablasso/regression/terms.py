@@ -147,11 +147,9 @@ def orthonormal_gains(chi: Array, priors: Sequence[Array], n: float) -> Array:
     lam = priors[0]
     for prior in priors[1:]:
         lam = (lam[:, :, None] * prior[:, None]).reshape(len(lam), lam.shape[1] * prior.shape[1])
-    chi, best = chi.reshape(lam.shape), np.full(len(chi), -np.inf)
-    for v in variances(n)[:, 0]:
-        a = v * n * lam
-        np.maximum(best, 0.5 * (chi * a / (1 + a) - np.log1p(a)).sum(axis=1), out=best)
-    return best
+    e, noise = n * lam, Noise(n, 1.0, profiled=False, independent=n)
+    x2 = chi.reshape(e.shape) * e
+    return np.asarray(np.max([evidence(x2, e, v, 1.0, noise) for v in variances(n)], axis=0))
 
 
 class Posterior:
@@ -170,10 +168,9 @@ class Posterior:
         priors: Mapping[Term, Array],
         noise: Noise,
         variance: Mapping[Term, float],
-        floor: float = FLOOR,
     ) -> None:
         self.design, self.priors, self.noise = design, priors, noise
-        self.C = sums["C"] + floor * noise.n * np.diag(np.arange(design.width) > 0)
+        self.C = sums["C"] + FLOOR * noise.n * np.diag(np.arange(design.width) > 0)
         self.M = sums["M"]
         working = sums["C"] @ at
         self.c = sums["c"] + working

@@ -53,8 +53,7 @@ def proposals(few: FewRows) -> Iterator[Proposal]:
 
 def _cut(few: FewRows, family: Family, walked: Walked) -> Proposal:
     order, v, r = walked
-    keep = np.isin(order, few.kept)
-    first = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
+    first = np.argsort(~np.isin(order, few.kept), kind="stable")
     order, v = order[first], np.maximum(v[first], 1e-300)
     missing = np.setdiff1d(few.kept, order)
     order = np.concatenate([missing, order])

@@ -104,7 +104,6 @@ class Growth:
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
-        self.look_at_triples = start is None  # it has looked at the same sample
         self.size: dict[Term, int] = {}
         self.banned: dict[Term, int] = {}  # how often a term has left
         self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
@@ -433,11 +432,11 @@ class Growth:
         if self.screening is None:
             self.screening = self.screened()
         self.ranked, residual = self.screening
-        again = self.judge(residual, self.silent)
+        again = self.judge(residual)
         before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
         self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
         shortlist = self.shortlist(self.ranked)
-        if not shortlist and not again and self.look_at_triples:
+        if not shortlist and not again and self.scored is None:  # else that search has
             if self.on_triples is None:
                 self.on_triples = self.triples()
             self.ranked = self.on_triples
@@ -490,7 +489,7 @@ class Growth:
         if before ^ set(self.variance) or grew or not self.state.response.least_squares:
             self.screening = self.on_triples = None
 
-    def judge(self, residual: Sums, silent: bool) -> bool:
+    def judge(self, residual: Sums) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.
 
         Rows that no column sorts are in time where residuals correlate with the row before; where
@@ -499,7 +498,7 @@ class Growth:
         response, changed = judged(self.state.response, residual, self.rules.tails)
         self.smear = float(residual["smear"] / residual["rows"]) if response.log else 1.0
         h = serial_filter(residual, self.rules.serial)
-        if h and (self.order == "time" or (self.order == "sorted" and silent)):
+        if h and (self.order == "time" or (self.order == "sorted" and self.silent)):
             changed |= not self.in_time
             self.in_time = True
         if not (self.in_time and response.least_squares):

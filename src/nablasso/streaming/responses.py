@@ -136,12 +136,9 @@ class Response:
         return np.asarray(np.exp(y) * smear if self.log else y)
 
     def slope(self, eta: Array, smear: float = 1.0) -> Array:
-        """Derivative of the prediction in ``eta``."""
+        """Derivative of the prediction of a number in ``eta``."""
         if self.name == "counts":
             return self.prediction(eta)
-        if self.name == "labels":
-            mean = self.prediction(eta)
-            return np.asarray(mean * (1 - mean))
         return self.scale * (self.prediction(eta, smear) if self.log else np.ones_like(eta))
 
 
