@@ -227,8 +227,7 @@ def _on_columns(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield few, model, inside
-        yield from ((few, rough, inside) for rough in _rough(few, model))
+        yield from _with_rough(few, model)
         if own and decision.faint and few.folds is None:
             wider = faint_models(few.first(few.rules.walked_rows), model, 0.0)  # fresh rows judge
             yield from ((few, one, inside) for one in wider if few.solvable(one))
@@ -236,16 +235,16 @@ def _on_columns(
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield few, wide, wide.groups
-            yield from ((few, rough, wide.groups) for rough in _rough(few, wide))
+            yield from _with_rough(few, wide)
 
 
-def _rough(few: FewRows, model: Model) -> Iterator[Model]:
-    """A rough kernel on the columns of a model, where families compete."""
+def _with_rough(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, Index]]:
+    """A model and, where families compete, a rough kernel on its columns."""
+    yield few, model, model.groups
     if len(few.families) > 1 and model.family is not ROUGH:
         rough = few.tune(ROUGH, model.groups)
         if few.solvable(rough):
-            yield rough
+            yield few, rough, model.groups
 
 
 def odds_of_all(
