@@ -436,7 +436,7 @@ class Growth:
         before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
         self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
         shortlist = self.shortlist(self.ranked)
-        if not shortlist and not again and self.scored is None:  # or it has looked
+        if not shortlist and not again and self.scored is None:  # else the sample's has looked
             if self.on_triples is None:
                 self.on_triples = self.triples()
             self.ranked = self.on_triples
