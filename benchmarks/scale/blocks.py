@@ -34,7 +34,6 @@ import numpy as np
 from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from nablasso import NablassoRegressor
-from nablasso.prediction.together import Terms
 from nablasso.progress import Progress, reporting
 from nablasso.search.grown import Grown
 from nablasso.streaming import open_table
@@ -207,7 +206,7 @@ def fitted(case: Case, folder: Path) -> Cost:
 
 def grown(model: Any) -> Grown:
     """The terms that all rows decided."""
-    (found,) = [part.grown for part in model._functions[0].parts if isinstance(part, Terms)]
+    (found,) = [part for part in model._functions[0].parts if isinstance(part, Grown)]
     return found
 
 

@@ -9,7 +9,6 @@ from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.prediction.together import (
     AllRows,
     Contender,
-    Terms,
     averaged,
     odds_of_all,
     predictor_of_all,
@@ -149,7 +148,7 @@ def test_what_predicts_is_as_near_to_fresh_rows_as_terms(noise):
     made, _ = predictor_of_all(decision, ALL, grown, rows)
     Z, y = rows.standardised(rows.fresh), rows.y[rows.fresh]
     weights = rows.weights[rows.fresh]
-    terms = y - Terms(grown, rows.centre, rows.scale).left_out(Z, y, weights)
+    terms = y - grown.left_out(Z, y, weights)
     assert weights @ (y - made.left_out) ** 2 <= weights @ terms**2 * (1 + 1e-12)
     assert any(isinstance(part, Unwarped | Function) for part in made.parts)
 

@@ -179,7 +179,7 @@ def test_more_than_fifteen_columns_still_have_their_strongest_pairs():
             return Z.sum(axis=1) + 3 * Z[:, 4] * Z[:, 16]
 
     players = tuple(np.array([a]) for a in range(18))
-    found = Explanation((Sum(),), (None,), X, np.ones(200), np.arange(18), 18, players).pairs
+    found = Explanation((Sum(),), X, np.ones(200), np.arange(18), 18, players).pairs
     assert found[0][:2] == (4, 16)
     assert len(found) == 15 * 14 // 2
 
@@ -193,7 +193,7 @@ def test_a_column_that_is_steep_in_few_rows_does_not_lead():
             return Z[:, 0] + 0.5 * np.tanh(40 * (Z[:, 1] - 0.97))
 
     players = (np.array([0]), np.array([1]))
-    found = Explanation((Edge(),), (None,), Z, np.ones(400), np.arange(2), 2, players)
+    found = Explanation((Edge(),), Z, np.ones(400), np.arange(2), 2, players)
     slopes = 0.5 * 40 / np.cosh(40 * (Z[:, 1] - 0.97)) ** 2
     assert np.sqrt(np.mean(slopes**2)) > 2
     assert found.shares[0] > 2 * found.shares[1]

@@ -16,10 +16,10 @@ from nablasso.regression.noise import (
     Warp,
     in_time,
     lag_correlation,
-    log_student,
     tail_weights,
     warps,
 )
+from nablasso.streaming.responses import log_student
 from tests.regression.dense_process import best_log_evidence
 from tests.search.rows import draw, few_rows
 

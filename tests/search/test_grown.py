@@ -34,7 +34,7 @@ def test_columns_and_their_pair_are_found_and_predict():
     assert deviation == pytest.approx(0.4, rel=0.15)
     new, truth, _ = smooth(seed=1)
     assert np.std(found.predict(new) - truth) < 0.25
-    G = found.gradient(new)
+    G = found.gradients(new)
     assert np.corrcoef(G[:, 1], np.cos(1.5 * new[:, 1]))[0, 1] > 0.9
     assert (G[:, [0, 2, 3]] == 0).all()
 
@@ -87,7 +87,7 @@ def test_sorted_tables_give_the_answer_of_shuffled_ones(key):
     order = np.argsort(by, kind="stable")
     a, b = grow(Arrays(X, y), label=label), grow(Arrays(X[order], y[order]), label=label)
     assert a.columns == b.columns == (1, 4, 7)
-    assert not b.serial
+    assert not b.state.filter
     np.testing.assert_allclose(a.predict(X[:50]), b.predict(X[:50]), atol=1e-6)
 
 
@@ -114,7 +114,7 @@ def test_serial_rows_are_filtered():
     y = np.sin(1.5 * X[:, 2]) + 0.6 * X[:, 5] + 0.7 * noise
     found = grow(Arrays(X, y))
     assert found.columns == (2, 5)
-    assert found.serial
+    assert found.state.filter
     assert len(grow(Arrays(X, y), time=False).columns) > 4
     cut = grow(Arrays(X, y, rows=77))
     np.testing.assert_allclose(cut.predict(X), found.predict(X), atol=1e-6)

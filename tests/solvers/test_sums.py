@@ -31,7 +31,6 @@ def test_the_objective_is_that_of_another_solver():
     found = certify(C, c, yy, groups, [0, 1], 200, 0.25)
     assert found.holds
     assert found.support == (0, 1)
-    assert found.n_groups == 3
     Z, y = Z - Z.mean(axis=0), y - y.mean()
     white = []
     for g in groups:
@@ -73,5 +72,4 @@ def test_a_search_is_certified_over_all_columns():
     assert found.columns == (1, 4, 7)
     assert found.certificate is not None
     assert found.certificate.holds
-    assert found.certificate.n_groups >= 11
     assert grow(Arrays(X, y)).certificate is None

@@ -25,8 +25,7 @@ def prepared(source: Arrays, response: Response, h: tuple[float, ...] = ()) -> t
     drafts = [draft(sample.X[:, j], sample.weight, BINS) for j in range(4)]
     coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, 10)
-    degrees = [degrees_of([10] * len(t), {1: 6, 2: 3, 3: 2}[len(t)]) for t in TERMS]
-    design = Design(TERMS, tuple(degrees))
+    design = Design({t: degrees_of([10] * len(t), {1: 6, 2: 3, 3: 2}[len(t)]) for t in TERMS})
     w = np.random.default_rng(1).normal(size=design.width) * 0.1
     return coded, State(columns, design, w, response, h), counts
 
@@ -35,7 +34,7 @@ def dense(state: State, X: np.ndarray) -> np.ndarray:
     """``Z`` by explicit products."""
     F = [c.table[c.encode(X[:, j])] for j, c in enumerate(state.columns)]
     Z = [np.ones(len(X))]
-    for term, degrees in zip(state.design.terms, state.design.degrees, strict=True):
+    for term, degrees in state.design.degrees.items():
         for row in degrees:
             Z.append(np.prod([F[j][:, k] for j, k in zip(term, row, strict=True)], axis=0))
     return np.stack(Z, axis=1)
@@ -60,8 +59,8 @@ def test_sums_are_the_dense_ones(name):
 def test_what_is_known_is_not_summed_again():
     X, y, weight = table()
     coded, state, _ = prepared(Arrays(X, y, weight, rows=100), Response("squares"))
-    terms, degrees = TERMS[1:3], (state.design.degrees[1][:4], state.design.degrees[2])
-    smaller = Design(terms, degrees)
+    degrees = state.design.degrees
+    smaller = Design({(2,): degrees[(2,)][:4], (0, 1): degrees[(0, 1)]})
     width = smaller.width
     first = model_sums(coded, State(state.columns, smaller, np.zeros(width), state.response), 0)
     again = model_sums(coded, state, 0, spread=coded, known=(smaller, first["C"]))

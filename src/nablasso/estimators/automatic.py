@@ -53,16 +53,14 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
-from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
+from nablasso.prediction.predictor import odds_of, predictor_of
 from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
-from nablasso.regression.laplace import left_out_odds
 from nablasso.regression.models import FAMILIES, Family, FewRows
 from nablasso.rules import Rules
 from nablasso.screening import narrowed
 from nablasso.search.decide import decide
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown, grow
-from nablasso.spaces import Function, RepresenterSpace
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source, open_table
 from nablasso.types import Array, Index
@@ -255,7 +253,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        """Remember what predicts: ``_functions`` and their ``_spreads``."""
+        """Remember what predicts: ``_functions``."""
 
     def _fit_arrays(self, X: Array, y: Any, weights: Array, groups: Any) -> None:
         """Validated arrays: their rows, or a fair sample of them, for kernels; all for terms."""
@@ -496,7 +494,7 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
             if grown is not None:
                 read_all_rows(self, [grown], joined, [predictor], rows)
                 read_sums(self, [grown])
-        self._functions, self._spreads = [predictor], [None]
+        self._functions = [predictor]
         observed, left_out = predictor.observed + self._y_mean, predictor.left_out + self._y_mean
         self._left_out = observed, left_out, predictor.weights / predictor.weights.sum()
 
@@ -535,21 +533,11 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        fitted = odds_of(decision.few, decision.model)
-        functions = [
-            replace(function, columns=table.columns[function.columns]) for function, _ in fitted
-        ]
-        self._spreads = [spread for _, spread in fitted]
-        self._functions: list[Function | Predictor] = [*functions]
         few = decision.few
-        odds = [
-            left_out_odds(function.space.gram, function.u, function.intercept, y, few.weights)
-            if isinstance(function.space, RepresenterSpace) and function.u is not None
-            else np.full(len(y), function.intercept)
-            for function, y in zip(functions, few.targets.T, strict=True)
-        ]
+        fitted = list(odds_of(few, decision.model, table.columns))
+        self._functions = [function for function, _ in fitted]
         codes = table.y[: len(few.X)].astype(np.intp)
-        self._judge(np.column_stack(odds), codes, few.weights)
+        self._judge(np.column_stack([odds for _, odds in fitted]), codes, few.weights)
         if source is None or rows is None:
             return
         if len(self._functions) > 1 and self.max_features is not None:
@@ -559,14 +547,13 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
             found = self._grown(source, looks, float(k if len(targets) > 1 else 1))
-            function = self._functions[k]
-            if found is None or not isinstance(function, Function):
+            if found is None:
                 return
             grown.append(found)
             self._functions[k], own = odds_of_all(
                 decision.few.rules,
                 found,
-                function,
+                self._functions[k],
                 rows,
                 target,
                 full=self.max_features is not None,

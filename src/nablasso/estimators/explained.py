@@ -34,7 +34,6 @@ from nablasso.estimators.validation import (
 from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Explanation
 from nablasso.reading.shares import players_of, quotients
-from nablasso.regression.spread import Spread
 from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
@@ -218,7 +217,6 @@ class Explains:
     _seen: tuple[Array, Array]  # rows of the selected columns, those searched first, and weights
     _n_sampled: int  # that were searched
     _functions: list[Any]
-    _spreads: list[Spread | None]
     _labels: Index  # the group of each column
     support_: Mask
     faint_: Mask
@@ -245,7 +243,6 @@ class Explains:
             left_out = Z[first : first + len(one.observed)]
         return Explanation(
             functions=tuple(self._functions),
-            spreads=tuple(self._spreads),
             Z=Z,
             weights=weights,
             chosen=chosen,

@@ -225,7 +225,7 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
         penalty = Penalty(Partition(labels.astype(np.intp)), weights)
         total = float(few.precisions.sum())
-        noise = float(np.exp(decision.model.noise)) / total
+        noise = decision.model.r / total
         setting = Setting(space, few.precisions / total, penalty, loss, noise)
         proofs = certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
     selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
@@ -510,7 +510,7 @@ def _dropped(table: Table, decision: Decision) -> dict[int, Dropped]:
     few = decision.few.first(decision.few.rules.walked_rows)
     if not len(model.groups) or few.n_groups == len(model.groups):
         return {}
-    evidence, r = few.evidence(model.family), float(np.exp(model.noise))
+    evidence, r = few.evidence(model.family), model.r
     asked = evidence.outside(model.groups, model.variances, r)
     outside = np.setdiff1d(np.arange(few.n_groups), model.groups)
     if not np.isfinite(asked[outside]).all():

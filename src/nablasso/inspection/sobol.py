@@ -210,7 +210,6 @@ def _of_others(
     rest = np.setdiff1d(np.arange(d), np.concatenate([np.empty(0, dtype=np.intp), *parts]))
     return Explanation(
         functions=tuple(functions),
-        spreads=(None,) * len(functions),
         Z=rows,
         weights=p,
         chosen=np.arange(d),

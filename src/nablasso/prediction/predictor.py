@@ -26,12 +26,13 @@ go further by as much: a cubic of six columns without noise doubles its range wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from scipy.optimize import nnls
 
+from nablasso.regression.laplace import left_out_odds
 from nablasso.regression.models import BENT_PAIRS, FEWER_STEPS, NO_GROUPS, ROUGH, FewRows, Model
 from nablasso.regression.noise import PLAIN, Unwarped, Warp
 from nablasso.regression.spread import Spread
@@ -67,16 +68,16 @@ class Predictor:
 
     ``left_out`` are the predictions of these rows, ``observed`` their targets, ``weights`` theirs,
     adding up to one; ``low`` and ``high`` bound the targets seen; in units of ``warp`` errors are
-    even.
+    even. Log-odds have no targets to err at.
     """
 
     parts: tuple[Summand, ...]
     shares: Array
-    left_out: Array
-    observed: Array
-    weights: Array
-    low: float
-    high: float
+    left_out: Array = field(default_factory=lambda: np.empty(0))
+    observed: Array = field(default_factory=lambda: np.empty(0))
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    low: float = -np.inf
+    high: float = np.inf
     warp: Warp | None = None
 
     @property
@@ -153,9 +154,7 @@ def predictor_of(decision: Decision, columns: Index | None = None) -> Predictor:
         made = replace(made, parts=parts, shares=shares[shares > 0], left_out=L @ shares)
     if columns is None:
         return made
-    there = (replace(one.function, columns=columns[one.columns]) for one in parts)
-    moved = (replace(one, function=f) for one, f in zip(parts, there, strict=True))
-    return replace(made, parts=tuple(moved))
+    return replace(made, parts=tuple(part.on(columns) for part in parts))
 
 
 def stacked(left_out: Array, y: Array, p: Array) -> Array:
@@ -200,12 +199,21 @@ def _faint_parts(decision: Decision) -> Iterator[tuple[Unwarped, Array]]:
     if not decision.faint or few.folds is not None or few.most is not None:
         return
     for rows in (few,) if decision.plain is None else (few, without_assumptions(few)):
-        for family in FAINT if len(few.families) > 1 else few.families:
-            same = rows is few and family is model.family
-            own = model if same else rows.tune(family, model.groups, ties=model.ties)
-            wider = with_faint(rows, own, few.rules.surprise)
-            if wider is not None:
-                yield rows.explained(wider)
+        for wider in faint_models(rows, model, few.rules.surprise, tuned=rows is few):
+            yield rows.explained(wider)
+
+
+def faint_models(
+    rows: FewRows, model: Model, least: float, *, tuned: bool = False
+) -> Iterator[Model]:
+    """Families on a model's groups and all others; the model may be ``tuned`` on these rows."""
+    for family in FAINT if len(rows.families) > 1 else rows.families:
+        own = model
+        if not tuned or family is not model.family:
+            own = rows.tune(family, model.groups, ties=model.ties)
+        wider = with_faint(rows, own, least)
+        if wider is not None:
+            yield wider
 
 
 def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
@@ -219,7 +227,7 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
 
     def value(share: float) -> float:
         others = np.full(len(rest), share * np.exp(usual))
-        return part.value(np.append(own.variances, others), float(np.exp(own.noise)))
+        return part.value(np.append(own.variances, others), own.r)
 
     start = usual + float(np.log(min(FIRST_FAINT, key=value)))
     x = np.concatenate([own.logs, [start, own.noise]])
@@ -227,24 +235,20 @@ def with_faint(few: FewRows, own: Model, least: float) -> Model | None:
     return wider if own.value - wider.value > least and few.solvable(wider) else None
 
 
-def parts_of(functions: Sequence[Summand]) -> Predictor:
-    """The mean of functions, as they are: log-odds have no targets to err at."""
-    none = np.empty(0)
-    shares = np.full(len(functions), 1.0 / len(functions))
-    return Predictor(tuple(functions), shares, none, none, none, -np.inf, np.inf)
+def odds_of(few: FewRows, model: Model, columns: Index) -> Iterator[tuple[Summand, Array]]:
+    """Log-odds of each target as a function of a table, and those of its rows when left out.
 
-
-def odds_of(few: FewRows, model: Model) -> list[tuple[Function, Spread | None]]:
-    """Log-odds of each target as functions of the columns, and how sure they are."""
+    Of the table ``columns`` are those searched.
+    """
     total = float(few.weights.sum())  # a class that is not there is rare
     counts = np.clip(few.weights @ (few.targets > 0), 0.5, total - 0.5)
-    found: list[tuple[Function, Spread | None]] = [
-        (Function(float(b), NO_GROUPS), None) for b in np.log(counts / (total - counts))
-    ]
-    for k, one in enumerate(few.log_odds(model) if len(model.groups) else []):
-        if one is not None:
-            columns, space = few.space(model, np.exp(one.logs))
-            function = Function(one.mode.intercept, columns, space, one.mode.u)
-            r = float(np.exp(one.noise))
-            found[k] = function, Spread(r, one.mode.noise, 1 / r)
-    return found
+    levels = np.log(counts / (total - counts)).tolist()
+    tuned = few.log_odds(model) if len(model.groups) else [None] * len(levels)
+    for one, level, y in zip(tuned, levels, few.targets.T, strict=True):
+        if one is None:
+            yield Function(level, NO_GROUPS), np.full(len(y), level)
+            continue
+        own, space = few.space(model, np.exp(one.logs))
+        b, u, r = one.mode.intercept, one.mode.u, float(np.exp(one.noise))
+        made = Unwarped(Function(b, own, space, u), Spread(r, one.mode.noise, 1 / r))
+        yield made.on(columns), left_out_odds(space.gram, u, b, y, few.weights)

@@ -27,16 +27,14 @@ import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from nablasso.prediction.predictor import (
-    FAINT,
     Predictor,
     Summand,
-    parts_of,
+    faint_models,
     stacked,
-    with_faint,
     without_assumptions,
 )
 from nablasso.regression.models import NO_GROUPS, ROUGH, FewRows, Model
-from nablasso.regression.noise import Unwarped, Warp
+from nablasso.regression.noise import Unwarped
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
 from nablasso.rules import Rules
@@ -88,36 +86,6 @@ class AllRows:
         return Z
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Terms of raw inputs as a function of standardised ones: of the target, or log-odds."""
-
-    grown: Grown
-    centre: Array
-    scale: Array
-    odds: bool = False
-
-    @property
-    def columns(self) -> Sequence[int]:
-        """Those of the terms."""
-        return self.grown.columns
-
-    def values(self, Z: Array) -> Array:
-        """Predictions, or log-odds."""
-        X = Z * self.scale + self.centre
-        return self.grown.predictor(X) if self.odds else self.grown.predict(X)
-
-    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
-        """Predictions of rows that the terms have seen as if they had not."""
-        return self.grown.left_out(Z * self.scale + self.centre, y, weights)
-
-    def gradients(self, Z: Array) -> Array:
-        """Their gradients per standardised unit."""
-        X = Z * self.scale + self.centre
-        slopes = self.grown.state.slopes(X) if self.odds else self.grown.gradient(X)
-        return np.asarray(slopes * self.scale)
-
-
 def predictor_of_all(
     decision: Decision, columns: Index, terms: Grown | None, rows: AllRows, *, full: bool = False
 ) -> tuple[Predictor, Index]:
@@ -129,13 +97,13 @@ def predictor_of_all(
     Z, y, weights = rows.standardised(rows.fresh), rows.y[rows.fresh], rows.weights[rows.fresh]
     candidates, found = list[Contender](), frozenset[int]()
     if terms is not None:
-        grown = Terms(terms, rows.centre, rows.scale)
+        grown = replace(terms, centre=rows.centre, scale=rows.scale)
         found = frozenset(terms.columns)
         candidates.append(Contender((grown,), grown.left_out(Z, y, weights), found))
     alone, inside = candidates[:], None if terms is None else terms.columns
 
     def on_landmarks(few: FewRows, model: Model, groups: Index, wanted: int) -> Iterator[Contender]:
-        function, noise = few.function(model), float(np.exp(model.noise))
+        function, noise = few.function(model), model.r
         function = replace(function, columns=columns[function.columns])
         named = found.union(columns[np.isin(few.labels, groups)].tolist())
         warp = few.assumption.warp and few.assumption.warp.moved(_mean(decision, rows))
@@ -144,7 +112,13 @@ def predictor_of_all(
         level = _level(even)
         bases = [level, *(one.parts[0] for one in others)]
         (judged, *without), (whole, *added) = _landmarks(function, noise, bases, even, wanted)
-        yield _alone(level, judged, whole, noise, even, warp)._replace(named=named)
+        assert whole.space is not None  # alone they are the rows of a fit, each for many
+        m, left_out = len(whole.space.X), level.intercept + judged.values(Z)
+        errors = even.y[rows.fresh] - left_out
+        error = float(weights @ errors**2) / float(weights.sum())
+        spread = Spread(noise * m / float(rows.weights.sum()), np.ones(m), error / noise)
+        part = Unwarped(whole, spread, level.intercept, 1.0, warp, errors, weights)
+        yield Contender((part,), part.back(left_out), named)
         for one, less, more in zip(others, without, added, strict=True):
             yield Contender((*one.parts, more), one.left_out + less.values(Z), named)
 
@@ -210,7 +184,7 @@ def averaged(
     p, whole = weights / weights.sum(), np.asarray(inside @ shares)
     warps = {getattr(part, "warp", None) for part in parts}
     warp = warps.pop() if len(warps) == 1 else None
-    return Predictor(tuple(parts), whole, L @ shares, y, p, -np.inf, np.inf, warp), best.named
+    return Predictor(tuple(parts), whole, L @ shares, y, p, warp=warp), best.named
 
 
 def _mean(decision: Decision, rows: AllRows) -> float:
@@ -253,39 +227,30 @@ def _on_columns(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield few, model, inside
-        yield from ((few, rough, inside) for rough in _rough(few, model))
+        yield from _with_rough(few, model)
         if own and decision.faint and few.folds is None:
-            yield from ((few, wider, inside) for wider in _with_faint(few, model))
+            wider = faint_models(few.first(few.rules.walked_rows), model, 0.0)  # fresh rows judge
+            yield from ((few, one, inside) for one in wider if few.solvable(one))
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield few, wide, wide.groups
-            yield from ((few, rough, wide.groups) for rough in _rough(few, wide))
+            yield from _with_rough(few, wide)
 
 
-def _rough(few: FewRows, model: Model) -> Iterator[Model]:
-    """A rough kernel on the columns of a model, where families compete."""
+def _with_rough(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, Index]]:
+    """A model and, where families compete, a rough kernel on its columns."""
+    yield few, model, model.groups
     if len(few.families) > 1 and model.family is not ROUGH:
         rough = few.tune(ROUGH, model.groups)
         if few.solvable(rough):
-            yield rough
-
-
-def _with_faint(few: FewRows, model: Model) -> Iterator[Model]:
-    """The model with the other columns as well, tuned on few rows; fresh ones judge."""
-    sample = few.first(few.rules.walked_rows)
-    for family in FAINT if len(few.families) > 1 else few.families:
-        wider = with_faint(sample, sample.tune(family, model.groups, ties=model.ties), 0.0)
-        if wider is not None and few.solvable(wider):
-            yield wider
+            yield few, rough, model.groups
 
 
 def odds_of_all(
     rules: Rules,
     terms: Grown,
-    sample: Function,
+    sample: Summand,
     rows: AllRows,
     labels: Array,
     *,
@@ -294,9 +259,9 @@ def odds_of_all(
     """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
     extra = np.setdiff1d(sample.columns, terms.columns)
     Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
-    grown = Terms(terms, rows.centre, rows.scale, odds=True)
-    parts: list[list[Summand]] = [[grown], [grown, sample], [sample]]
-    candidates = [parts_of(some) for some in parts]
+    grown = replace(terms, centre=rows.centre, scale=rows.scale)
+    parts: list[tuple[Summand, ...]] = [(grown,), (grown, sample), (sample,)]
+    candidates = [Predictor(some, np.full(len(some), 1 / len(some))) for some in parts]
     losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
     best = int(np.argmin([float(weights @ loss) for loss in losses]))
     gain = paired(losses[0] - losses[best], weights)
@@ -308,28 +273,6 @@ def odds_of_all(
 def _level(rows: AllRows) -> Function:
     """The mean of the target."""
     return Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
-
-
-def _alone(
-    level: Function,
-    judged: Function,
-    whole: Function,
-    noise: float,
-    even: AllRows,
-    warp: Warp | None,
-) -> Contender:
-    """Landmarks as the rows of a fit, each of which counts for many, and how sure they are.
-
-    ``even`` has the target as it is explained, through its warp if any.
-    """
-    assert whole.space is not None
-    Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
-    left_out = level.intercept + judged.values(Z)
-    errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
-    error = float(weights @ errors**2) / float(weights.sum())
-    spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
-    part = Unwarped(whole, level.intercept, 1.0, warp, errors, weights, spread)
-    return Contender((part,), part.back(left_out))
 
 
 def _landmarks(

@@ -61,7 +61,6 @@ from nablasso.reading.shares import (
     statistics,
     together,
 )
-from nablasso.regression.spread import Spread
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
@@ -87,14 +86,13 @@ REFERENCES = 32  # rows that contributions start from
 class Explanation:
     """Functions of all ``n_columns`` standardised columns, and rows of the ``chosen`` ones.
 
-    ``functions`` are a prediction or the log-odds of the classes, ``spreads`` how sure the latter
-    are; ``players`` are places among the chosen columns that belong together; ``left_out`` the rows
-    of the chosen columns behind a predictor's left-out errors. With ``ranges``, one for each
-    column, columns are independent and uniform between these.
+    ``functions`` are a prediction or the log-odds of the classes; ``players`` are places among the
+    chosen columns that belong together; ``left_out`` the rows of the chosen columns behind a
+    predictor's left-out errors. With ``ranges``, one for each column, columns are independent and
+    uniform between these.
     """
 
     functions: tuple[Any, ...]
-    spreads: tuple[Spread | None, ...]
     Z: Array
     weights: Array
     chosen: Index
@@ -129,11 +127,10 @@ class Explanation:
         law = self.law
         centres = np.zeros((CENTRES, self.n_columns))
         centres[:, self.chosen] = law.rows(law.scores(law.noise(CENTRES, 1, SEED)[0]))
-        each = list(zip(self.functions, self.spreads, strict=True))
 
         @cache
         def draws(count: int) -> Values:
-            drawn = [draws_of(function, count, centres, spread) for function, spread in each]
+            drawn = [draws_of(function, count, centres) for function in self.functions]
             return lambda Z: np.stack([self._expanded(one, Z) for one in drawn], axis=1)
 
         return draws
@@ -332,9 +329,8 @@ class Explanation:
     @cached_property
     def degrees(self) -> Array:
         """Effective degrees of freedom of every player, the largest over the functions."""
-        each = list(zip(self.functions, self.spreads, strict=True))
         own = [self.chosen[player] for player in self.players]
-        return np.array([max(degrees_of(f, some, spread) for f, spread in each) for some in own])
+        return np.array([max(degrees_of(f, some) for f in self.functions) for some in own])
 
     # -- contributions -----------------------------------------------------------------------
 

@@ -39,10 +39,9 @@ import numpy as np
 from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
 from nablasso.prediction.predictor import Predictor
-from nablasso.prediction.together import Terms
 from nablasso.regression.noise import Unwarped
-from nablasso.regression.spread import Spread
 from nablasso.search.assumptions import level_of
+from nablasso.search.grown import Grown
 from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
@@ -127,8 +126,8 @@ def noise_level(
     return NoiseLevel(function, scale, unit, np.exp(scale * h / 2))
 
 
-def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None) -> Drawn:
-    """``count`` draws of a part of a prediction, a predictor or log-odds with their ``spread``.
+def draws_of(part: Any, count: int, centres: Array) -> Drawn:
+    """``count`` draws of a part of a prediction, of a predictor or of log-odds.
 
     ``centres`` (k, d) are points besides the rows of the fit at which kernel functions are drawn.
     """
@@ -144,19 +143,15 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
             return np.asarray(np.clip(values, part.low - room, part.high + room))
 
         return added
-    if isinstance(part, Terms):
+    if isinstance(part, Grown):
         return _of_terms(part, count)
-    spread = getattr(part, "spread", spread)
-    if spread is None:
+    if not isinstance(part, Unwarped):
         return lambda Z: np.tile(part.values(Z)[:, None], (1, count))
-    function = part.function if isinstance(part, Unwarped) else part
-    differences = spread.draws(function, centres, count, SEED)
+    differences = part.spread.draws(part.function, centres, count, SEED)
 
     def drawn(Z: Array) -> Array:
-        t = np.asarray(function.values(Z)[:, None] + differences(Z))
-        if not isinstance(part, Unwarped):
-            return t
-        t = part.mean + part.deviation * t
+        t = part.function.values(Z)[:, None] + differences(Z)
+        t = np.asarray(part.mean + part.deviation * t)
         if part.warp is None:
             return t
         knots = np.linspace(t.min(), t.max(), KNOTS)  # of the way back to the units of the target
@@ -165,8 +160,7 @@ def draws_of(part: Any, count: int, centres: Array, spread: Spread | None = None
     return drawn
 
 
-def _of_terms(part: Terms, count: int) -> Drawn:
-    grown = part.grown
+def _of_terms(grown: Grown, count: int) -> Drawn:
     model, state = grown.model, grown.state
     e, V = np.linalg.eigh(model.P)
     root = V * np.sqrt(np.maximum(e, 0.0)) * np.sqrt(model.noise.dispersion)
@@ -178,16 +172,15 @@ def _of_terms(part: Terms, count: int) -> Drawn:
         moved[state.design.at[term]] = apart[own]
 
     def drawn(Z: Array) -> Array:
-        X = Z * part.scale + part.centre
-        F = state.design.rows(lambda j, k: state.columns[j].at(X[:, j], k), len(X))
+        F = grown.rows(Z)
         eta = F @ state.coefficients
         eta = np.clip(eta[:, None] + F @ moved, *grown.limits)
-        return eta if part.odds else state.response.prediction(eta, grown.smear)
+        return eta if grown.odds else state.response.prediction(eta, grown.smear)
 
     return drawn
 
 
-def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float:
+def degrees_of(part: Any, columns: Index) -> float:
     """Effective degrees of freedom that some columns have in a part of a prediction.
 
     What a kernel function loses when they are held constant; of terms, all that hold one of them.
@@ -196,13 +189,11 @@ def degrees_of(part: Any, columns: Index, spread: Spread | None = None) -> float
     if isinstance(part, Predictor):
         each = zip(part.shares, part.parts, strict=True)
         return float(sum(share * degrees_of(one, columns) for share, one in each))
-    if isinstance(part, Terms):
-        model, own = part.grown.model, set(columns.tolist())
+    if isinstance(part, Grown):
+        model, own = part.model, set(columns.tolist())
         kept = 1 - model.P.diagonal() * model.D
         inside = [places for term, places in model.place.items() if own & set(term)]
         return float(sum(kept[places].sum() for places in inside))
-    spread = getattr(part, "spread", spread)
-    function = getattr(part, "function", part)
-    if spread is None:
+    if not isinstance(part, Unwarped):
         return 0.0
-    return spread.degrees(function) - spread.degrees(function, columns)
+    return part.spread.degrees(part.function) - part.spread.degrees(part.function, columns)

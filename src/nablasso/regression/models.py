@@ -133,10 +133,10 @@ class Model:
         """Where tuning starts from."""
         return np.append(self.logs, self.noise)
 
-    def without(self, position: int) -> tuple[Index, Array]:
-        """Groups and start without the one at a position; ties must be one each."""
-        keep = np.delete(np.arange(len(self.groups)), position)
-        return self.groups[keep], np.append(self.logs[keep], self.noise)
+    @property
+    def r(self) -> float:
+        """The noise."""
+        return float(np.exp(self.noise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,20 +340,30 @@ class FewRows:
         """The same model on these rows."""
         return self.tune(model.family, model.groups, model.x, ties=model.ties, **options)
 
+    def without(self, model: Model, tie: int) -> Model:
+        """Tuned again without a group, or a tie of copies."""
+        stay = model.ties != tie
+        ties = np.unique(model.ties[stay], return_inverse=True)[1].astype(np.intp)
+        x = np.append(np.delete(model.logs, tie), model.noise)
+        return self.tune(model.family, model.groups[stay], x, ties=ties, steps=FEWER_STEPS)
+
+    def value(self, model: Model, variances: Array) -> float:
+        """Minus the log evidence with other variances, nothing tuned again."""
+        return self.evidence(model.family).part(model.groups).value(variances, model.r)
+
     def solved(self, model: Model) -> Solved:
         """Everything at the variances of a model."""
         if not len(model.groups):
             return self.empty
         part = self.evidence(model.family).part(model.groups)
-        solved = part.solve(model.variances, float(np.exp(model.noise)))
+        solved = part.solve(model.variances, model.r)
         if solved is None:
             raise np.linalg.LinAlgError("A model that was tuned cannot be solved.")
         return solved
 
     def solvable(self, model: Model) -> bool:
         """Whether the rows have a factor at the variances of a model."""
-        part = self.evidence(model.family).part(model.groups)
-        return part.value(model.variances, float(np.exp(model.noise))) < FAILED
+        return self.value(model, model.variances) < FAILED
 
     @property
     def precisions(self) -> Array:
@@ -382,9 +392,9 @@ class FewRows:
         mean, deviation = (float(part[0]) for part in self.unit)
         solved = self.solved(model)
         errors = solved.left_out()[0][:, 0]
-        spread = Spread(float(np.exp(model.noise)), self.shape, float(solved.units[0]))
+        spread = Spread(model.r, self.shape, float(solved.units[0]))
         function, warp = self.function(model), self.assumption.warp
-        made = Unwarped(function, mean, deviation, warp, errors, self.precisions, spread)
+        made = Unwarped(function, spread, mean, deviation, warp, errors, self.precisions)
         return made, made.back(mean + deviation * (self.Y[:, 0] - errors))
 
     def standardised(self, few: FewRows) -> Array:

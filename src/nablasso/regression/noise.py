@@ -23,13 +23,13 @@ A prediction is in the units of the target again: the mean over the left-out res
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from nablasso.regression.spread import Spread
 from nablasso.spaces import Function
+from nablasso.streaming.responses import log_student
 from nablasso.types import Array, Index
 
 DEGREES = (2.0, 5.0)  # of freedom that are tried
@@ -74,7 +74,7 @@ class Warp:
 
 @dataclass(frozen=True)
 class Unwarped:
-    """A fitted function in the units of the target.
+    """A fitted function in the units of the target (log-odds as they are), and how sure it is.
 
     ``mean`` and ``deviation`` are of what was explained, ``errors`` are left-out ones in its own
     units. They count by ``weights``, the precisions of their rows: what is taken for an outlier
@@ -82,17 +82,21 @@ class Unwarped:
     """
 
     function: Function
-    mean: float
-    deviation: float
-    warp: Warp | None
-    errors: Array
-    weights: Array
-    spread: Spread  # how sure the function is
+    spread: Spread
+    mean: float = 0.0
+    deviation: float = 1.0
+    warp: Warp | None = None
+    errors: Array = field(default_factory=lambda: np.empty(0))
+    weights: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def columns(self) -> Index:
         """Those of the function."""
         return self.function.columns
+
+    def on(self, columns: Index) -> Unwarped:
+        """The same of a table of which ``columns`` are those that it was fitted on."""
+        return replace(self, function=replace(self.function, columns=columns[self.columns]))
 
     def values(self, Z: Array) -> Array:
         """Predictions."""
@@ -179,12 +183,6 @@ class Assumption:
 
 
 PLAIN = Assumption()
-
-
-def log_student(squares: Array, nu: float) -> Array:
-    """Log density of Student's distribution at squared residuals in its own units."""
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))
 
 
 def tail_weights(residuals: Array, nu: float) -> tuple[Array, float]:

@@ -37,7 +37,8 @@ Cost: one inverse of (p x p) for a term that enters or leaves; p^2 k for a new v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from math import lgamma, log
 
@@ -137,16 +138,18 @@ def _best(x2: Array, e: Array, q: float, noise: Noise) -> tuple[float, float]:
     return v, float(evidence(x2, e, np.array([[v]]), q, noise)[0])
 
 
-def orthonormal_gains(chi: Array, lam: Array, n: float) -> Array:
+def orthonormal_gains(chi: Array, priors: Sequence[Array], n: float) -> Array:
     """Gains of many terms as if all functions were orthonormal.
 
-    ``chi`` (terms, functions) holds squared scores over their variance, ``lam`` the prior.
+    ``chi`` (terms, k, ..., k) holds squared scores over their variance, an axis for each column of
+    a term; ``priors`` (terms, k) are those of these columns.
     """
-    best = np.full(len(chi), -np.inf)
-    for v in variances(n)[:, 0]:
-        a = v * n * lam
-        np.maximum(best, 0.5 * (chi * a / (1 + a) - np.log1p(a)).sum(axis=1), out=best)
-    return best
+    lam = priors[0]
+    for prior in priors[1:]:
+        lam = (lam[:, :, None] * prior[:, None]).reshape(len(lam), lam.shape[1] * prior.shape[1])
+    e, noise = n * lam, Noise(n, 1.0, profiled=False, independent=n)
+    x2 = chi.reshape(e.shape) * e
+    return np.asarray(np.max([evidence(x2, e, v, 1.0, noise) for v in variances(n)], axis=0))
 
 
 class Posterior:
@@ -165,10 +168,9 @@ class Posterior:
         priors: Mapping[Term, Array],
         noise: Noise,
         variance: Mapping[Term, float],
-        floor: float = FLOOR,
     ) -> None:
         self.design, self.priors, self.noise = design, priors, noise
-        self.C = sums["C"] + floor * noise.n * np.diag(np.arange(design.width) > 0)
+        self.C = sums["C"] + FLOOR * noise.n * np.diag(np.arange(design.width) > 0)
         self.M = sums["M"]
         working = sums["C"] @ at
         self.c = sums["c"] + working
@@ -188,6 +190,13 @@ class Posterior:
         self.P = np.linalg.inv(self.C[np.ix_(W, W)] + np.diag(self.D))
         self.P = (self.P + self.P.T) / 2
         self._solve()
+
+    def on(self, variance: Mapping[Term, float]) -> Posterior:
+        """Other terms, or variances, on the same sums."""
+        other = copy(self)
+        other.variance = dict(variance)
+        other.rebuild()
+        return other
 
     def _solve(self) -> None:
         c = self.c[self.inside_at]
@@ -261,15 +270,10 @@ class Posterior:
             return shape - 0.5 * self.q / self.noise.dispersion
         return shape - 0.5 * (self.noise.n - 1) * float(np.log(self.q))
 
-    def cost_of_leaving(self, terms: list[Term]) -> float:
+    def cost_of_leaving(self, terms: Collection[Term]) -> float:
         """Log evidence lost when terms leave together, the variances of the others kept."""
-        a = np.concatenate([self.place[term] for term in terms])
-        block = self.P[np.ix_(a, a)]
-        explained = float(self.w[a] @ np.linalg.solve(block, self.w[a]))
-        half = 0.5 * float(np.linalg.slogdet(block)[1] + np.log(self.D[a]).sum())
-        if self.noise.profiled:
-            return 0.5 * (self.noise.n - 1) * float(np.log1p(explained / self.q)) + half
-        return 0.5 * explained / self.noise.dispersion + half
+        rest = self.on({t: v for t, v in self.variance.items() if t not in terms})
+        return self.log_evidence - rest.log_evidence
 
 
 def columns_by_gain(
@@ -277,13 +281,19 @@ def columns_by_gain(
 ) -> Ranked:
     """Gains of all columns, from the scores of all their codes in turn."""
     ends = np.cumsum([len(c.table) for c in columns])[:-1]
-    chi, lam = np.zeros((2, len(columns), k))
-    for j, (column, s) in enumerate(zip(columns, np.split(scores, ends), strict=True)):
-        m = min(k, len(column.prior))
-        chi[j, :m] = (column.table[:, :m].T @ s) ** 2 / variance
-        lam[j, :m] = column.prior[:m]
-    gains = orthonormal_gains(chi, lam, n)
+    chi = np.zeros((len(columns), k))
+    for row, column, s in zip(chi, columns, np.split(scores, ends), strict=True):
+        row[: len(column.prior)] = (column.table[:, :k].T @ s) ** 2 / variance
+    gains = orthonormal_gains(chi, [_priors(columns, range(len(columns)), k)], n)
     return [(float(g), (j,)) for j, g in enumerate(gains) if len(columns[j].prior)]
+
+
+def _priors(columns: Sequence[CodedColumn], some: Sequence[int], k: int) -> Array:
+    """Those of the first ``k`` functions of some columns; zero for functions that one lacks."""
+    lam = np.zeros((len(some), k))
+    for row, j in zip(lam, some, strict=True):
+        row[: len(columns[j].prior)] = columns[j].prior[:k]
+    return lam
 
 
 def pairs_by_gain(
@@ -295,20 +305,16 @@ def pairs_by_gain(
     """
     if len(sizes) < 2:
         return []
-    q, d = max(k for _, k in sizes), len(sizes)
-    chi, lam = np.zeros((d, q, d, q)), np.zeros((d, q))
+    names, q, d = [j for j, _ in sizes], max(k for _, k in sizes), len(sizes)
+    chi, lam = np.zeros((d, q, d, q)), _priors(columns, names, q)
     at = np.concatenate([np.arange(k) + i * q for i, (_, k) in enumerate(sizes)])
     chi.reshape(d * q, d * q)[np.ix_(at, at)] = squares
-    for i, (j, k) in enumerate(sizes):
-        lam[i, :k] = columns[j].prior[:k]
     a, b = np.triu_indices(d, k=1)
     # A pair whose scores are what chance makes of them gains nothing at any variance.
     total, top = chi.sum(axis=(1, 3))[a, b], chi.max(axis=(1, 3))[a, b]
     worth = (top > 6) | (total > q * q + 3 * np.sqrt(2.0) * q)
     a, b = a[worth], b[worth]
-    prior = (lam[a][:, :, None] * lam[b][:, None, :]).reshape(-1, q * q)
-    gains = orthonormal_gains(chi[a, :, b].reshape(-1, q * q), prior, n)
-    names = [j for j, _ in sizes]
+    gains = orthonormal_gains(chi[a, :, b], [lam[a], lam[b]], n)
     return [(float(g), (names[i], names[k])) for g, i, k in zip(gains, a, b, strict=True)]
 
 
@@ -346,26 +352,23 @@ def triples_by_gain(
     """Gains of all triples at coded rows with these weights and scores."""
     q = TRIPLE_FUNCTIONS
     live = [j for j, c in enumerate(columns) if len(c.prior)]
-    P, lam = np.zeros((len(live) * q, len(scores))), np.zeros((len(live), q))
-    for i, j in enumerate(live):
-        k = min(q, len(columns[j].prior))
-        P[i * q : i * q + k] = columns[j].table[codes[j], :k].T
-        lam[i, :k] = columns[j].prior[:k]
+    F, lam = np.zeros((len(live), q, len(scores))), _priors(columns, live, q)
+    for own, j in zip(F, live, strict=True):
+        own[: len(columns[j].prior)] = columns[j].table[codes[j], :q].T
     found: Ranked = []
     variance = float(weight @ scores**2)
     for i in range(len(live) - 2):
-        rest, tail, m = P[(i + 1) * q :], lam[i + 1 :], len(live) - i - 1
-        s = np.stack([(rest * (weight * scores * P[i * q + a])) @ rest.T for a in range(q)])
-        var = [(rest**2 * (weight * (scores * P[i * q + a]) ** 2)) @ rest.T**2 for a in range(q)]
+        m = len(live) - i - 1
+        rest = F[i + 1 :].reshape(m * q, -1)
+        s = np.stack([(rest * (weight * scores * own)) @ rest.T for own in F[i]])
+        var = [(rest**2 * (weight * (scores * own) ** 2)) @ rest.T**2 for own in F[i]]
         chi = s**2 / np.maximum(var, LEAST_SPREAD * variance)
         chi = chi.reshape(q, m, q, m, q).transpose(1, 3, 0, 2, 4)
         a, b = np.triu_indices(m, k=1)
         worth = chi[a, b].sum(axis=(1, 2, 3)) > q**3 + 2 * np.sqrt(2.0 * q**3)
         a, b = a[worth], b[worth]
-        prior = np.einsum("x,ny,nz->nxyz", lam[i], tail[a], tail[b]).reshape(-1, q**3)
-        gains = orthonormal_gains(chi[a, b].reshape(-1, q**3), prior, float(weight.sum()))
-        found += [
-            (float(g), (live[i], live[i + 1 + x], live[i + 1 + y]))
-            for g, x, y in zip(gains, a, b, strict=True)
-        ]
+        places = np.full_like(a, i), a + i + 1, b + i + 1
+        gains = orthonormal_gains(chi[a, b], [lam[at] for at in places], float(weight.sum()))
+        terms = (tuple(live[at] for at in term) for term in zip(*places, strict=True))
+        found += zip(gains.tolist(), terms, strict=True)
     return found

@@ -96,7 +96,7 @@ def judged(few: FewRows, model: Model, assumption: Assumption) -> float:
     if not len(model.groups):
         return best
     cost = other.cost(len(model.groups)) + other.base
-    looks = [(model.family, model.variances, np.exp(model.noise) * np.array([0.3, 1, 3, 10]))]
+    looks = [(model.family, model.variances, model.r * np.array([0.3, 1, 3, 10]))]
     if assumption.warp != few.assumption.warp:  # a product may become a sum
         equal = np.full(len(model.groups), 1.0 / len(model.groups))
         looks.append((LINEAR, equal, np.array([0.1, 0.5])))

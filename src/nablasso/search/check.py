@@ -9,11 +9,12 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from nablasso.data.table import absolute_correlations
 from nablasso.regression.models import FEWER_STEPS, NO_GROUPS, FewRows, Model
 from nablasso.regression.ridge import paired
-from nablasso.search.few import free, hopeless, without
+from nablasso.search.few import free, hopeless, lost
 from nablasso.types import Array, Index
 
 COPY_STEPS, LAST_STEPS = 15, 30  # of tuning
@@ -58,14 +59,12 @@ def _without(
     odds: Callable[[Model], float],
 ) -> tuple[Model, float]:
     """The model without a group; standard errors by which left-out rows are worse than at first."""
-    if not few.classes and few.folds is None:
-        part = few.evidence(model.family).part(model.groups)
-        if without(part, model, position) - model.value > 2 * hopeless(few):
-            return model, np.inf
-    groups, x = model.without(position)
-    trial = few.tune(model.family, groups, x, steps=FEWER_STEPS)
-    clear = _clear(few, left_out(trial), left_out(first))
-    if few.classes and few.rules.clearly <= clear and not _mistaken(few, left_out, trial, first):
+    if not few.classes and few.folds is None and lost(few, model, position) > 2 * hopeless(few):
+        return model, np.inf
+    trial = few.without(model, position)
+    new, own = left_out(trial), left_out(first)
+    clear, mistaken = _clear(few, new, own), _in_errors(new[2] - own[2], own[3])
+    if few.classes and mistaken <= few.rules.clearly <= clear:
         clear = 0.0 if -np.inf < odds(trial) < odds(model) - few.rules.copy_nats else clear
     return trial, clear
 
@@ -106,14 +105,6 @@ def _wrong(few: FewRows, residuals: Array) -> Array:
     return np.asarray(fit.argmax(axis=1) != T.argmax(axis=1), dtype=float)
 
 
-def _mistaken(
-    few: FewRows, left_out: Callable[[Model], Losses], trial: Model, model: Model
-) -> bool:
-    """Whether clearly more left-out labels are mistaken with a trial than with a model."""
-    own = left_out(model)
-    return _in_errors(left_out(trial)[2] - own[2], own[3]) > few.rules.clearly
-
-
 def _clear(few: FewRows, new: Losses, own: Losses) -> float:
     """Standard errors by which ``new`` is worse."""
     weights = own[3]
@@ -126,25 +117,17 @@ def _clear(few: FewRows, new: Losses, own: Losses) -> float:
 def worth(few: FewRows, model: Model) -> dict[int, float]:
     """Nats that leaving out a group, with its copies, would cost; tuned again with few rows."""
     found: dict[int, float] = {}
-    part, n_ties = few.evidence(model.family).part(model.groups), len(model.logs)
-    r = float(np.exp(model.noise))
-    value = part.value(model.variances, r)
-    saved = few.cost(n_ties) - few.cost(n_ties - 1) if n_ties else 0.0
+    n_ties = len(model.logs)
+    tuned = model.value - few.value(model, model.variances) if n_ties else 0.0  # the prior's part
     for tie in range(n_ties):
-        inside = model.ties == tie
-        if np.isin(model.groups[inside], few.kept).any():
+        groups = model.groups[model.ties == tie]
+        if np.isin(groups, few.kept).any():
             continue
-        lost = part.value(np.where(inside, 0.0, model.variances), r) - value
+        nats = lost(few, model, tie) + tuned
         if len(few.X) <= few.rules.walked_rows:
-            again = few.tune(
-                model.family,
-                model.groups[~inside],
-                np.append(np.delete(model.logs, tie), model.noise),
-                ties=np.unique(model.ties[~inside], return_inverse=True)[1].astype(np.intp),
-                steps=FEWER_STEPS,
-            )
-            lost = again.value - model.value
-        found.update(dict.fromkeys(model.groups[inside].tolist(), lost - saved))
+            nats = few.without(model, tie).value - model.value
+        nats -= few.cost(n_ties) - few.cost(n_ties - 1)
+        found.update(dict.fromkeys(groups.tolist(), nats))
     return found
 
 
@@ -191,10 +174,10 @@ def _likeness(few: FewRows, groups: Index) -> Array:
     """Largest correlation between the columns of groups and those of all groups."""
     columns = np.flatnonzero(np.isin(few.labels, groups))
     alike = absolute_correlations(few.X, few.weights / few.weights.sum(), columns)
-    own = np.searchsorted(np.sort(groups), few.labels[columns])
-    out = np.zeros((len(groups), few.n_groups))
-    np.maximum.at(out, (own[:, None], few.labels[None, :]), alike)
-    return out[np.argsort(np.argsort(groups))]
+    own, out = np.zeros(few.n_groups, dtype=np.intp), np.zeros((len(groups), few.n_groups))
+    own[groups] = np.arange(len(groups))
+    np.maximum.at(out, (own[few.labels[columns], None], few.labels), alike)
+    return out
 
 
 def to_the_end(few: FewRows, model: Model) -> Model:
@@ -207,12 +190,7 @@ def _tied(alike: Array, model: Model, least: float) -> tuple[Index, Index, Array
     """Groups at least so alike to those of the model, the tie of each, and a start."""
     groups = model.groups
     members = np.union1d(np.flatnonzero((alike >= least).any(axis=0)), groups)
-    label = np.arange(len(groups))
-    for i in range(len(groups)):
-        for j in range(i):
-            if alike[i, groups[j]] >= least:
-                label[label == label[i]] = label[j]
-    label = np.unique(label, return_inverse=True)[1]
+    label = connected_components(alike[:, groups] >= least)[1]
     ties = label[np.argmax(alike[:, members], axis=0)]
     n_ties = int(ties.max()) + 1
     if len(members) == len(groups) and n_ties == len(groups):

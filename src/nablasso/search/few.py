@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nablasso.regression.evidence import Evidence, Walked, walk
+from nablasso.regression.evidence import Walked, walk
 from nablasso.regression.models import FEWER_STEPS, NO_GROUPS, Family, FewRows, Model
 from nablasso.types import Array, Index
 
@@ -53,8 +53,7 @@ def proposals(few: FewRows) -> Iterator[Proposal]:
 
 def _cut(few: FewRows, family: Family, walked: Walked) -> Proposal:
     order, v, r = walked
-    keep = np.isin(order, few.kept)
-    first = np.concatenate([np.flatnonzero(keep), np.flatnonzero(~keep)])
+    first = np.argsort(~np.isin(order, few.kept), kind="stable")
     order, v = order[first], np.maximum(v[first], 1e-300)
     missing = np.setdiff1d(few.kept, order)
     order = np.concatenate([missing, order])
@@ -72,14 +71,12 @@ def backward(few: FewRows, model: Model) -> Model:
     """Drop one group at a time, tuned again without it, as long as the price falls."""
     while (there := free(few, model)).size:
         forced = few.most is not None and len(model.groups) > few.most
-        part = few.evidence(model.family).part(model.groups)
-        losses = {int(g): without(part, model, g) - model.value for g in there}
+        losses = {int(g): lost(few, model, g) for g in there}
         trials = []
         for g in sorted(losses, key=losses.__getitem__)[:2]:
             if losses[g] > hopeless(few) and not forced:
                 break
-            groups, x = model.without(g)
-            trials.append(few.tune(model.family, groups, x, steps=FEWER_STEPS))
+            trials.append(few.without(model, g))
             if trials[-1].price < model.price:
                 break
         best = min(trials, key=lambda trial: trial.price, default=model)
@@ -94,7 +91,7 @@ def forward(few: FewRows, model: Model, tries: int = TRIES) -> Model:
     most = few.n_groups if few.most is None else few.most
     while 0 < len(model.groups) < most:
         evidence = few.evidence(model.family)
-        asked = evidence.outside(model.groups, model.variances, float(np.exp(model.noise)))
+        asked = evidence.outside(model.groups, model.variances, model.r)
         best = model
         for g in np.argsort(asked, kind="stable")[:tries]:
             if not asked[g] < 0:
@@ -119,8 +116,6 @@ def free(few: FewRows, model: Model, trusted: Index = NO_GROUPS) -> Index:
     return np.flatnonzero(~np.isin(model.groups, np.append(few.kept, trusted)))
 
 
-def without(part: Evidence, model: Model, position: int) -> float:
-    """Minus the log evidence without the group at a position, nothing tuned again."""
-    v = model.variances
-    v[position] = 0.0
-    return part.value(v, float(np.exp(model.noise)))
+def lost(few: FewRows, model: Model, tie: int) -> float:
+    """Nats that a model loses without a group, or a tie of copies, nothing tuned again."""
+    return few.value(model, np.where(model.ties == tie, 0.0, model.variances)) - model.value

@@ -5,7 +5,7 @@ from nablasso.streaming.sources import Arrays
 
 found = grow(Arrays(X, y))
 found.columns, found.gain, found.reason
-found.predict(X), found.gradient(X)
+found.predict(X), found.gradients(X)
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Grown:
     state: State
     smear: float
     limits: tuple[float, float]  # of the predictor
+    centre: Array | float = 0.0  # the table is x = centre + scale z of the points z asked for
+    scale: Array | float = 1.0
     certificate: SumsCertificate | None = None
     certified: frozenset[int] | None = None  # columns whose part its minimiser confirms
 
@@ -71,44 +73,49 @@ class Grown:
         return ("log " if self.state.response.log else "") + self.state.response.name
 
     @property
-    def serial(self) -> bool:
-        """Whether rows were found to be in time."""
-        return bool(self.state.filter)
+    def odds(self) -> bool:
+        """Whether its values are log-odds."""
+        return self.state.response.name == "labels"
 
-    def rows(self, X: Array) -> Array:
-        """The functions of the terms at new rows."""
-        X = np.asarray(X, dtype=float)
+    def rows(self, Z: Array) -> Array:
+        """The functions of the terms at new points."""
+        X = np.asarray(Z, dtype=float) * self.scale + self.centre
         return self.state.design.rows(lambda j, k: self.state.columns[j].at(X[:, j], k), len(X))
 
-    def predictor(self, X: Array) -> Array:
-        """The predictor ``eta`` at new rows, in the response's units."""
-        return np.clip(self.rows(X) @ self.state.coefficients, *self.limits)
+    def predictor(self, Z: Array) -> Array:
+        """The predictor ``eta`` at new points, in the response's units."""
+        return np.clip(self.rows(Z) @ self.state.coefficients, *self.limits)
 
-    def left_out(self, X: Array, y: Array, weights: Array) -> Array:
+    def left_out(self, Z: Array, y: Array, weights: Array) -> Array:
         """Predictions at some of the rows as if the terms had not seen these, in closed form.
 
         With ``P = (C + D)^-1`` and working residuals ``r`` of weight ``W``, those of rows B left
-        out together are ``(1 - Z_B P Z_B' W_B)^-1 r_B``, exactly for squares, by one step of
+        out together are ``(1 - F_B P F_B' W_B)^-1 r_B``, exactly for squares, by one step of
         Newton's for other losses. Filtered rows (in time) stay as they are.
         """
-        Z, response = self.rows(X), self.state.response
-        eta = Z @ self.state.coefficients
+        F, response = self.rows(Z), self.state.response
+        eta = F @ self.state.coefficients
         if not self.state.filter:
             work = response.work(response.target(y), eta)
             r = np.divide(work.score, work.weight, out=np.zeros_like(eta), where=work.weight > 0)
-            H = Z @ self.model.P @ Z.T * (weights * work.weight)
+            H = F @ self.model.P @ F.T * (weights * work.weight)
             eta = eta + r - np.linalg.solve(np.eye(len(r)) - H, r)
         return response.prediction(np.clip(eta, *self.limits), self.smear)
 
-    def predict(self, X: Array) -> Array:
+    def predict(self, Z: Array) -> Array:
         """Predictions in the units of y; of labels, the probability of one."""
-        return self.state.response.prediction(self.predictor(X), self.smear)
+        return self.state.response.prediction(self.predictor(Z), self.smear)
 
-    def gradient(self, X: Array) -> Array:
-        """Derivatives of the predictions in every column."""
-        X = np.asarray(X, dtype=float)
-        slope = self.state.response.slope(self.predictor(X), self.smear)
-        return self.state.slopes(X) * slope[:, None]
+    def values(self, Z: Array) -> Array:
+        """Predictions, or log-odds."""
+        return self.predictor(Z) if self.odds else self.predict(Z)
+
+    def gradients(self, Z: Array) -> Array:
+        """Derivatives of the values in every column."""
+        slopes = self.state.slopes(np.asarray(Z, dtype=float) * self.scale + self.centre)
+        if not self.odds:
+            slopes *= self.state.response.slope(self.predictor(Z), self.smear)[:, None]
+        return slopes * self.scale
 
 
 def grow(
@@ -156,12 +163,10 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     others = [t for t in mains if t not in growth.variance]
     inside = list(growth.variance)
     growth.size.update(dict.fromkeys(others, CERTIFIED))
-    model = growth.sums(others)
-    C, c, yy = centred(model.C, model.c, model.yy)
-    groups = [model.design.at[t] - 1 for t in [*inside, *others]]
+    model, terms = growth.sums(others), [*inside, *others]
+    sums, groups = centred(model.C, model.c, model.yy), [model.design.at[t] - 1 for t in terms]
     selected = range(len(inside))
-    made = certify(C, c, yy, groups, selected, growth.n, model.noise.dispersion)
-    terms = [*inside, *others]
+    made = certify(*sums, groups, selected, growth.n, model.noise.dispersion)
     minimiser = {j for i in made.support for j in terms[i]}
     apart = minimiser ^ {j for term in inside for j in term}
     agreed = set(range(len(growth.columns))) - apart if made.closed else set()
@@ -197,15 +202,12 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         own = [t for t in terms if group & set(t)]
         others = [t for t in terms if not group & set(t)]
         gains[j] = model.cost_of_leaving(own) - sum(growth.cost(t, others) for t in own[:1])
-    alone = {
-        t: model.inside(t).robust - growth.cost(t, [u for u in terms if u != t]) for t in terms
-    }
     eta = growth.state.predictor(growth.table.codes)
     reach = BEYOND * float(np.ptp(eta))
     return Grown(
         columns=tuple(columns),
         gain=gains,
-        terms=alone,
+        terms={t: growth.earned(model, t) for t in terms},
         n_rows=int(growth.table.counts["count"]),
         passes=growth.passes,
         model=model,

@@ -104,7 +104,6 @@ class Growth:
         self.max_columns, self.order = max_columns, order
         self.in_time = False  # rows are serially correlated: filtered, and clustered
         self.effective, self.smear, self.passes = 0.0, 1.0, 0
-        self.look_at_triples = start is None  # it has looked at the same sample
         self.size: dict[Term, int] = {}
         self.banned: dict[Term, int] = {}  # how often a term has left
         self.refused: dict[Term, float] = {}  # what the screen said of terms that did not enter
@@ -136,7 +135,7 @@ class Growth:
 
     def design(self, terms: Collection[Term]) -> Design:
         """A design of terms."""
-        return Design(tuple(terms), tuple(self.degrees(t) for t in terms))
+        return Design({t: self.degrees(t) for t in terms})
 
     def prior(self, term: Term, degrees: Index) -> Array:
         """Prior variances of a term's functions over its ``v``."""
@@ -260,24 +259,21 @@ class Growth:
     def sums(self, shortlist: Sequence[Term], some: CodedTable | None = None) -> Posterior:
         """The model on the sums of its terms and of the shortlist; over all rows, or some."""
         design = self.design([*self.variance, *shortlist])
-        state = self.state.refined(design)
-        cluster, n = 0, self.n
+        state, n = self.state.refined(design), self.n
         if some is not None:
             state, n = replace(state, filter=()), some.n
-        elif self.in_time:
-            cluster = int(max(min(256, self.n // 40), self.n // CLUSTERS, 1))
-        if some is None:
+            sums = model_sums(some.coded, state, 0)
+        else:
+            cluster = int(max(min(256, n // 40), n // CLUSTERS, 1)) if self.in_time else 0
             even = state.response.least_squares and not state.filter
             known = self.known if even else None
             sums = model_sums(self.table.coded, state, cluster, self.scored, known)
             self.known = (design, sums["C"]) if even else None
             self.passes += 1
-        else:
-            sums = model_sums(some.coded, state, cluster)
         free = max(n - self.effective - 1, 1.0)
         dispersion = float(sums["score"] / sums["weight"]) * n / free
         noise = Noise(n, dispersion, state.response.least_squares, float(sums["independent"]))
-        priors = {t: self.prior(t, d) for t, d in zip(design.terms, design.degrees, strict=True)}
+        priors = {t: self.prior(t, d) for t, d in design.degrees.items()}
         return Posterior(sums, design, state.coefficients, priors, noise, self.variance)
 
     def entered(
@@ -316,18 +312,15 @@ class Growth:
         for term, others in exchanges.items():
             if term not in model.variance:
                 continue
-            best, chosen = self.worth(model), dict(model.variance)
+            best, chosen = self.worth(model), model.variance
             rest = {t: v for t, v in chosen.items() if t != term}
-            for other in others:
-                if other in rest:
-                    continue
-                model.variance = dict(rest)
-                model.rebuild()
-                model.enter(other, model.outside(other).variance)
-                self.left(model, None, sweeps=0)
-                worth = self.worth(model)
-                if worth > best and self.allowed(other, model):
-                    best, chosen = worth, dict(model.variance)
+            for other in (t for t in others if t not in rest):
+                trial = model.on(rest)
+                trial.enter(other, trial.outside(other).variance)
+                self.left(trial, None, sweeps=0)
+                worth = self.worth(trial)
+                if worth > best and self.allowed(other, trial):
+                    best, chosen = worth, trial.variance
             model.variance = chosen
             model.rebuild()
         return before != set(model.variance)
@@ -355,15 +348,17 @@ class Growth:
 
     # --- check ---
 
+    def earned(self, model: Posterior, term: Term) -> float:
+        """What a term of a model gains beyond its price."""
+        others = [t for t in model.variance if t != term]
+        return model.inside(term).robust - self.cost(term, others)
+
     def left(self, model: Posterior, spared: Term | None, sweeps: int = 3) -> list[Term]:
         """Terms that do not earn their price leave, the worst first."""
         gone: list[Term] = []
         while True:
-            worth = {
-                t: model.inside(t).robust - self.cost(t, [u for u in model.variance if u != t])
-                for t in model.variance
-                if t != spared and t not in self.kept
-            }
+            free = [t for t in model.variance if t != spared and t not in self.kept]
+            worth = {t: self.earned(model, t) for t in free}
             if not worth or min(worth.values()) >= 0:
                 return gone
             term = min(worth, key=lambda t: (worth[t], t))
@@ -392,29 +387,18 @@ class Growth:
         """The model of the sums becomes the state; which bases are to grow."""
         self.variance = dict(model.variance)
         self.effective = model.effective
-        degrees = {t: model.design.degrees[model.design.terms.index(t)] for t in self.variance}
-        design = Design(tuple(degrees), tuple(degrees.values()))
-        old, self.state = (
-            self.state,
-            replace(self.state, design=design, coefficients=model.w.copy()),
-        )
-        if self.state.response.name in ("counts", "labels"):
+        old, design = self.state, Design({t: model.design.degrees[t] for t in self.variance})
+        self.state = replace(old, design=design, coefficients=model.w.copy())
+        if old.response.name in ("counts", "labels"):
             self.shorten(old)
         share = 1 - model.P.diagonal() * model.D
         return self.grown({t: share[model.place[t]] for t in self.variance})
 
     def shorten(self, old: State) -> None:
         """Newton's step on a curved loss, no longer than its quadratic model is to be trusted."""
-        common = {
-            t: d
-            for t, d in zip(old.design.terms, old.design.degrees, strict=True)
-            if t in self.state.design.at
-        }
-        at = np.concatenate([[0], *(old.design.at[t] for t in common)]).astype(int)
-        design = Design(tuple(common), tuple(common.values()))
-        kept = replace(old, design=design, coefficients=old.coefficients[at])
-        full = self.state.coefficients
-        step = full - kept.refined(self.state.design).coefficients
+        design, full = self.state.design, self.state.coefficients
+        kept = old.part(t for t in old.design.degrees if t in design.degrees)
+        step = full - kept.refined(design).coefficients
         self.state = replace(self.state, coefficients=step)
         far = float(np.abs(self.state.predictor(self.table.codes)).max())
         share = min(1.0, STRIDE / max(far, 1e-300))
@@ -434,7 +418,7 @@ class Growth:
                 t: self.n * v * self.prior(t, self.degrees(t)) for t, v in self.variance.items()
             }
             grew = bool(self.grown({t: x / (1 + x) for t, x in known.items()}))
-        if self.scored is not None or self.variance.keys() - self.state.design.at.keys():
+        if self.scored is not None or self.variance.keys() - self.state.design.degrees.keys():
             model = self.sums(())
             model.tune()
             self.left(model, None)
@@ -448,11 +432,11 @@ class Growth:
         if self.screening is None:
             self.screening = self.screened()
         self.ranked, residual = self.screening
-        again = self.judge(residual, self.silent)
+        again = self.judge(residual)
         before, self.loss = self.loss, float(residual["loss"] / residual["rows"])
         self.moved = 0.0 if self.state.response.least_squares else abs(self.loss - before)
         shortlist = self.shortlist(self.ranked)
-        if not shortlist and not again and self.look_at_triples:
+        if not shortlist and not again and self.scored is None:  # else the sample's has looked
             if self.on_triples is None:
                 self.on_triples = self.triples()
             self.ranked = self.on_triples
@@ -505,7 +489,7 @@ class Growth:
         if before ^ set(self.variance) or grew or not self.state.response.least_squares:
             self.screening = self.on_triples = None
 
-    def judge(self, residual: Sums, silent: bool) -> bool:
+    def judge(self, residual: Sums) -> bool:
         """Look at the residuals: another loss, scale or filter may fit them better.
 
         Rows that no column sorts are in time where residuals correlate with the row before; where
@@ -514,7 +498,7 @@ class Growth:
         response, changed = judged(self.state.response, residual, self.rules.tails)
         self.smear = float(residual["smear"] / residual["rows"]) if response.log else 1.0
         h = serial_filter(residual, self.rules.serial)
-        if h and (self.order == "time" or (self.order == "sorted" and silent)):
+        if h and (self.order == "time" or (self.order == "sorted" and self.silent)):
             changed |= not self.in_time
             self.in_time = True
         if not (self.in_time and response.least_squares):

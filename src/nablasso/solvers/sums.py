@@ -21,7 +21,7 @@ the step of Newton's on ``k`` weights that are not zero.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,13 +43,17 @@ class SumsCertificate:
     at_zero: float  # objective without any group
     gap: float
     support: tuple[int, ...]  # of the groups
-    n_groups: int
-    holds: bool  # the support is the selected one, and the gap is closed
+    exact: bool  # the support is the selected one
 
     @property
     def closed(self) -> bool:
         """Whether the gap is as small as numbers allow."""
         return self.gap <= 10 * TOLERANCE * max(self.objective, 1e-300)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the selection is the support of the minimiser."""
+        return self.exact and self.closed
 
 
 def certify(
@@ -78,18 +82,16 @@ def certify(
     weights = np.array(
         [np.sqrt(a.stop - a.start) / max(np.linalg.norm(ridge[a]), 1e-12) for a in parts]
     )
-    w, best = np.zeros(k), None
+    w = np.zeros(k)
     for level in LEVELS:
         alpha = float(level * dispersion)
         objective, gap = _solve(C, c, yy, parts, alpha * weights, n, w)
         support = tuple(i for i, a in enumerate(parts) if w[a].any())
         exact = set(support) == set(selected)
-        best = SumsCertificate(alpha, objective, 0.5 * yy, gap, support, len(parts), False)
-        best = replace(best, holds=exact and best.closed)
-        if best.holds or len(support) > len(selected):
+        made = SumsCertificate(alpha, objective, 0.5 * yy, gap, support, exact)
+        if made.holds or len(support) > len(selected):
             break
-    assert best is not None
-    return best
+    return made
 
 
 def centred(C: Array, c: Array, yy: float) -> tuple[Array, Array, float]:

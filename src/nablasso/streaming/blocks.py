@@ -291,6 +291,11 @@ class Block(NamedTuple):
     before: int = 0
     after: int = 0
 
+    @property
+    def own(self) -> slice:
+        """Its rows without the neighbours'."""
+        return slice(self.before, len(self.y) - self.after)
+
     def rows(self, start: int, stop: int | None) -> Block:
         """Some of the rows."""
         return Block(self.codes[:, start:stop], self.y[start:stop], self.weight[start:stop])

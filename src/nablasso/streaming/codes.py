@@ -57,17 +57,13 @@ class CodedColumn:
     def at(self, x: Array, k: int) -> Array:
         """The first ``k`` functions at any values, linear between the centres."""
         table = self.table[:, :k]
-        if len(self.centres) == 1:
-            return np.repeat(table, len(x), axis=0)
         left, share, _ = self._cell(x)
         return np.asarray(table[left] + share[:, None] * (table[left + 1] - table[left]))
 
     def slopes(self, x: Array, k: int) -> Array:
         """Derivatives of the first ``k`` functions; zero beyond the centres."""
-        if len(self.centres) == 1:
-            return np.zeros((len(x), k))
-        left, share, width = self._cell(x)
-        inside = (share > 0) & (share < 1)
+        left, _, width = self._cell(x)
+        inside = (x >= self.centres[0]) & (x <= self.centres[-1])
         table = self.table[:, :k]
         return np.asarray(inside[:, None] * (table[left + 1] - table[left]) / width[:, None])
 

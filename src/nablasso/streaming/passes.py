@@ -17,9 +17,9 @@ Cost of a pass: ``n p^2`` for ``C`` and for ``M``; of a screen: ``n (q d)^2`` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -54,12 +54,12 @@ def counted(
 
 
 def _counts(block: Block, sizes: Sequence[int]) -> Sums:
-    own = slice(block.before, len(block.y) - block.after)
+    own = block.own
     codes = [
         np.bincount(row[own], weights=block.weight[own], minlength=size)
         for row, size in zip(block.codes, sizes, strict=True)
     ]
-    chain = slice(max(block.before - 1, 0), len(block.y) - block.after)
+    chain = slice(max(block.before - 1, 0), own.stop)
     y, c = block.y[chain], block.codes[:, chain]
     return {
         "codes": np.concatenate(codes),
@@ -75,51 +75,44 @@ def _counts(block: Block, sizes: Sequence[int]) -> Sums:
 
 @dataclass(frozen=True)
 class Design:
-    """Terms and how many functions of a column each uses: the columns of ``Z`` after the one."""
+    """Terms and the degrees of their functions: the columns of ``Z`` after the one."""
 
-    terms: tuple[Term, ...]
-    degrees: tuple[Index, ...]  # of every term: (functions, columns of the term)
-    at: dict[Term, Index] = field(init=False)
-    width: int = field(init=False)
+    degrees: dict[Term, Index]  # of every term: (functions, columns of the term)
 
-    def __post_init__(self) -> None:
-        ends = np.cumsum([1, *(len(d) for d in self.degrees)])
-        at = {t: np.arange(a, b) for t, a, b in zip(self.terms, ends, ends[1:], strict=False)}
-        object.__setattr__(self, "at", at)
-        object.__setattr__(self, "width", int(ends[-1]))
+    @cached_property
+    def at(self) -> dict[Term, Index]:
+        """Where the functions of every term are."""
+        ends = np.cumsum([1, *map(len, self.degrees.values())])
+        return {t: np.arange(a, b) for t, a, b in zip(self.degrees, ends, ends[1:], strict=False)}
 
-    def functions_of(self) -> dict[int, int]:
-        """How many functions of each column are needed."""
-        need: dict[int, int] = {}
-        for term, degrees in zip(self.terms, self.degrees, strict=True):
-            for j, most in zip(term, degrees.max(axis=0) + 1, strict=True):
-                need[j] = max(need.get(j, 0), int(most))
-        return need
+    @property
+    def width(self) -> int:
+        """Functions, the one included."""
+        return 1 + sum(map(len, self.degrees.values()))
 
     def places(self, other: Design) -> Index:
         """Where another design has these functions; -1 for those that it lacks."""
         where = np.full(self.width, -1)
         where[0] = 0
-        theirs = dict(zip(other.terms, other.degrees, strict=True))
-        for term, degrees in zip(self.terms, self.degrees, strict=True):
-            if term in theirs:
-                place = dict(zip(map(tuple, theirs[term].tolist()), other.at[term], strict=True))
-                where[self.at[term]] = [place.get(tuple(d), -1) for d in degrees.tolist()]
+        for term in self.degrees.keys() & other.degrees.keys():
+            theirs = map(tuple, other.degrees[term].tolist())
+            place = dict(zip(theirs, other.at[term], strict=True))
+            where[self.at[term]] = [place.get(tuple(d), -1) for d in self.degrees[term].tolist()]
         return where
 
     def rows(self, functions: Callable[[int, int], Array], m: int) -> Array:
-        """``Z`` (m, width), given the first ``k`` functions of column ``j`` at the rows."""
-        basis = {j: functions(j, k) for j, k in self.functions_of().items()}
-        return self.products([basis] * len(self.terms), m)
-
-    def products(self, bases: Sequence[dict[int, Array]], m: int) -> Array:
-        """``Z`` from the functions of the columns, a set of them for every term.
+        """``Z`` (m, width), given the first ``k`` functions of column ``j`` at the rows.
 
         Function by function: each is one run of memory, and so are the factors of a product.
         """
+        need: dict[int, int] = {}
+        for term, degrees in self.degrees.items():
+            for j, most in zip(term, degrees.max(axis=0) + 1, strict=True):
+                need[j] = max(need.get(j, 0), int(most))
+        basis = {j: functions(j, k) for j, k in need.items()}
         Z = np.empty((m, self.width), order="F")
         Z[:, 0] = 1.0
-        for basis, term, degrees in zip(bases, self.terms, self.degrees, strict=True):
+        for term, degrees in self.degrees.items():
             first, *others = (basis[j] for j in term)
             for at, degree in zip(self.at[term], degrees, strict=True):
                 Z[:, at] = first[:, degree[0]]
@@ -145,22 +138,26 @@ class State:
     response: Response
     filter: tuple[float, ...] = ()  # h_1, h_2, or nothing
 
-    def of(self, codes: Codes, design: Design) -> Array:
-        """``Z`` of a design at coded rows."""
+    def of(self, codes: Codes) -> Array:
+        """``Z`` at coded rows."""
 
         def functions(j: int, k: int) -> Array:
             table = np.ascontiguousarray(self.columns[j].table[:, :k].T)
             return np.asarray(np.take(table, codes[j], axis=1).T)
 
-        return design.rows(functions, codes.shape[1])
+        return self.design.rows(functions, codes.shape[1])
+
+    def part(self, terms: Iterable[Term]) -> State:
+        """The intercept and some of the terms."""
+        degrees = {t: self.design.degrees[t] for t in terms}
+        at = np.concatenate([[0], *(self.design.at[t] for t in degrees)]).astype(np.intp)
+        return replace(self, design=Design(degrees), coefficients=self.coefficients[at])
 
     def predictor(self, codes: Codes) -> Array:
         """The predictor at coded rows: a term of one column or two is a table by its codes."""
-        wide = [(t, d) for t, d in self._terms() if len(t) > 2]
-        design = Design(tuple(t for t, _ in wide), tuple(d for _, d in wide))
-        at = np.concatenate([[0], *(self.design.at[t] for t in design.terms)]).astype(np.intp)
-        eta = self.of(codes, design) @ self.coefficients[at]
-        for term, degrees in self._terms():
+        wide = self.part(t for t in self.design.degrees if len(t) > 2)
+        eta = wide.of(codes) @ wide.coefficients
+        for term, degrees in self.design.degrees.items():
             w = self.coefficients[self.design.at[term]]
             tables = [self.columns[j].table for j in term]
             if len(term) == 1:
@@ -171,29 +168,23 @@ class State:
                 eta += by_codes.ravel()[cell]
         return np.asarray(eta)
 
-    def _terms(self) -> Iterator[tuple[Term, Index]]:
-        return zip(self.design.terms, self.design.degrees, strict=True)
-
     def slopes(self, X: Array) -> Array:
         """Derivatives of the predictor in every column at new rows."""
-        need = self.design.functions_of()
-        values = {j: self.columns[j].at(X[:, j], k) for j, k in need.items()}
         out = np.zeros(X.shape)
-        for j, k in need.items():
-            bent = {**values, j: self.columns[j].slopes(X[:, j], k)}
-            flat = {i: np.zeros_like(v) for i, v in values.items()}
-            bases = [bent if j in term else flat for term in self.design.terms]
-            Z = self.design.products(bases, len(X))
-            out[:, j] = Z[:, 1:] @ self.coefficients[1:]
+        for j in {j for term in self.design.degrees for j in term}:
+
+            def functions(i: int, k: int, j: int = j) -> Array:
+                column = self.columns[i]
+                return (column.slopes if i == j else column.at)(X[:, i], k)
+
+            own = self.part(term for term in self.design.degrees if j in term)
+            out[:, j] = own.design.rows(functions, len(X))[:, 1:] @ own.coefficients[1:]
         return out
 
     def refined(self, design: Design) -> State:
         """The same function as coefficients of a larger design."""
-        place = self.design.places(design)
-        if (place < 0).any():
-            lacking = [t for t in self.design.terms if (place[self.design.at[t]] < 0).any()]
-            raise ValueError(f"The larger design lacks the term {lacking[0]}.")
-        coefficients = np.zeros(design.width)
+        place, coefficients = self.design.places(design), np.zeros(design.width)
+        assert (place >= 0).all()
         coefficients[place] = self.coefficients
         return replace(self, design=design, coefficients=coefficients)
 
@@ -269,8 +260,8 @@ def _joined(a: Sums, b: Sums) -> Sums:
 
 
 def _model_sums(block: Block, state: State, cluster: int, variance: bool, new: Index) -> Sums:
-    own = slice(block.before, len(block.y) - block.after)
-    Z = state.of(block.codes, state.design)
+    own = block.own
+    Z = state.of(block.codes)
     target = state.response.target(block.y)
     if state.filter:
         g = _filtered(state.filter, target - Z @ state.coefficients)[own]
@@ -313,7 +304,7 @@ def screen(coded: Coded, state: State, pairs: Sequence[tuple[int, int]]) -> Sums
 
 
 def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sums:
-    own = slice(block.before, len(block.y) - block.after)
+    own = block.own
     target = state.response.target(block.y)
     eta = state.predictor(block.codes)
     work = state.response.work(target, eta)
@@ -328,7 +319,7 @@ def _screen(block: Block, state: State, pairs: Sequence[tuple[int, int]]) -> Sum
         table = state.columns[j].table[:, :q].T.astype(np.float32, order="C")
         np.take(table, codes[j], axis=1, out=P[at : at + q], mode="clip")
         at += q
-    end, white = len(r) - block.after, work.score * np.sqrt(block.weight)
+    end, white = own.stop, work.score * np.sqrt(block.weight)
     lagged = [
         white[max(block.before, lag) : end] @ white[max(block.before - lag, 0) : max(end - lag, 0)]
         for lag in (0, 1, 2)

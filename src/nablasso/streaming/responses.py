@@ -94,13 +94,12 @@ class Response:
     def work(self, t: Array, eta: Array) -> Work:
         """Score, weight and loss of targets ``t`` at predictors ``eta``."""
         if self.name == "counts":
-            eta = np.minimum(eta, STEEP)
-            mean = np.exp(eta)
+            eta, mean = np.minimum(eta, STEEP), self.prediction(eta)
             spread = 1 + self.excess * mean
             loss = np.log(spread) / self.excess if self.excess > 0 else mean
             return Work((t - mean) / spread, mean / spread, loss + t * np.log(spread) - t * eta)
         if self.name == "labels":
-            mean = 1 / (1 + np.exp(-np.clip(eta, -STEEP, STEEP)))
+            mean = self.prediction(eta)
             loss = np.logaddexp(0.0, eta) - t * eta
             return Work(t - mean, np.maximum(mean * (1 - mean), LEAST_WEIGHT), loss)
         r = t - eta
@@ -119,7 +118,7 @@ class Response:
         """Rows' parts of the excess of counts: what it explains of their variance, over m^2."""
         if self.name != "counts":
             return np.zeros((2, len(t)))
-        mean = np.exp(np.minimum(eta, STEEP))
+        mean = self.prediction(eta)
         weight = 1 / (1 + self.excess * mean) ** 2
         return np.stack([weight * ((t - mean) ** 2 - mean), weight * mean**2])
 
@@ -137,12 +136,9 @@ class Response:
         return np.asarray(np.exp(y) * smear if self.log else y)
 
     def slope(self, eta: Array, smear: float = 1.0) -> Array:
-        """Derivative of the prediction in ``eta``."""
+        """Derivative of the prediction of a number in ``eta``."""
         if self.name == "counts":
             return self.prediction(eta)
-        if self.name == "labels":
-            mean = self.prediction(eta)
-            return np.asarray(mean * (1 - mean))
         return self.scale * (self.prediction(eta, smear) if self.log else np.ones_like(eta))
 
 
@@ -202,18 +198,20 @@ def deviation_of(sizes: Array) -> float:
     return float(np.exp(middle / CELLS - SIZES) * MAD)
 
 
+def log_student(squares: Array, nu: float) -> Array:
+    """Log density of Student's distribution at squared residuals in its own units."""
+    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
+    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))
+
+
 def student_gain(sizes: Array) -> float:
     """Nats a row by which Student noise of some scale beats normal noise."""
     r2 = np.exp(2 * (np.arange(len(sizes)) / CELLS - SIZES))
     p = sizes / sizes.sum()
     normal = -0.5 * np.log(2 * np.pi * (p @ r2)) - 0.5
     scales = deviation_of(sizes) * np.exp(np.linspace(-1, 0.5, 16))
-    best = -np.inf
-    for nu in FREEDOMS:
-        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
-        for s in scales:
-            best = max(best, constant - np.log(s) - (nu + 1) / 2 * (p @ np.log1p(r2 / (nu * s**2))))
-    return float(best - normal)
+    z2 = r2 / scales[:, None] ** 2
+    return float(max((log_student(z2, nu) @ p - np.log(scales)).max() for nu in FREEDOMS) - normal)
 
 
 def judged(before: Response, residual: Sums, tails: float) -> tuple[Response, bool]:
