@@ -137,7 +137,7 @@ class ProblemFamily:
         table, kernel, key = self.table, self.formulation.kernel, support.tobytes()
         if key not in self.refits:
             X = table.X[:, support]
-            scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
+            scales = np.full(X.shape[1], 1 / self._width(X))
             self.refits[key] = refit(self.sample, kernel, X, table.columns[support], scales)
         return self.refits[key]
 

@@ -17,7 +17,6 @@ import inspect
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -38,7 +37,7 @@ from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data, Selector, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.validation import as_floats, check_count
+from nablasso.estimators.validation import as_floats, check_count, check_rate
 from nablasso.paths import alpha_grid
 from nablasso.progress import run_jobs
 from nablasso.regression.models import FewRows
@@ -356,8 +355,7 @@ def path(
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
         )
     check_count(n_alphas, "n_alphas", none=True)
-    if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
-        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
+    check_rate(eps, "eps", none=True)
     if X_unlabeled is None:
         data = estimator._read(X, y, sample_weight)
     elif hasattr(estimator, "_data"):

@@ -69,6 +69,7 @@ from nablasso.hierarchy.refit import HullLearner, Pruner
 from nablasso.hierarchy.search import Found, Search, largest_alpha
 from nablasso.losses import LossSample
 from nablasso.paths import DEFAULT_FRACTION
+from nablasso.penalties import Partition
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Mask
@@ -283,10 +284,8 @@ class KernelSelector(Answers, Selects, Selector):
             default = "hermite" if self.interactions else "spline"
             chosen = default if self.decomposition is None else self.decomposition
             parts = as_decomposition(chosen, self.degree)
-            labels = group_labels(self, self.feature_groups)[table.columns]
-            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-            labels = np.argsort(np.argsort(first))[inverse]  # numbered as they appear
-            grid = Grid(table.X, table.weights, parts, labels.astype(np.intp), **options)
+            groups = Partition(group_labels(self, self.feature_groups)[table.columns])
+            grid = Grid(table.X, table.weights, parts, groups.labels, **options)
             return grid if self.interactions else Flat(grid, l1_ratio=float(self.l1_ratio))
         if not isinstance(self.dag, KernelDag):
             raise InvalidParameterError(

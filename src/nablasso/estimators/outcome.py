@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from nablasso import answer as words
 from nablasso.answer import WEAK
 from nablasso.data.table import Table, discrete_columns
-from nablasso.estimators.base import CLEAR_GAIN, keep_gaps, nothing_status
+from nablasso.estimators.base import CLEAR_GAIN, gap_of, keep_gaps, nothing_status
 from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.inference import (
@@ -94,11 +94,6 @@ class Proof:
 
     problem: Problem
     solution: Solution
-
-    @property
-    def gap(self) -> tuple[float, float, float]:
-        """The gap, the objective and that at ``f = 0``."""
-        return self.solution.gap, self.solution.primal, self.problem.reference
 
     @cached_property
     def support(self) -> Mask:
@@ -240,7 +235,7 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
         proofs = certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
     selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
     selector.ridge_ = proofs[0].problem.ridge if proofs else 0.0
-    keep_gaps(selector, (proof.gap for proof in proofs), (one.solution.n_iter for one in proofs))
+    keep_gaps(selector, map(gap_of, proofs), (one.solution.n_iter for one in proofs))
     selector.certificate_ = METRIC
     selector.importance_bounds_ = np.zeros((d, 2))
     selector.support_certified_ = np.ones(d, dtype=bool)

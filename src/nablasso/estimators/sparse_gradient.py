@@ -194,11 +194,11 @@ class SparseGradientEstimator(
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
-    def _on(self, table: Table) -> GradientData:
+    def _learner(self, table: Table, tol: float) -> Learner:
         """What the parameters ask for on a table."""
+        require_memory(len(table.X), min(table.X.shape))
         labels, kept = self._groups()
-        weights = np.where(kept, 0.0, np.bincount(labels)[labels])
-        return GradientData(
+        data = GradientData(
             table,
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
@@ -208,18 +208,14 @@ class SparseGradientEstimator(
             ridge=None if self.ridge is None else float(self.ridge),
             classes=self._target.classes is not None,
             labels=labels,
-            group_weights=weights,
+            group_weights=np.where(kept, 0.0, np.bincount(labels)[labels]),
         )
+        max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
+        targets = self._target.functions(table.y)
+        return Learner(data, targets, SOLVERS[self.solver](tol, max_iter))
 
     def _table(self, data: Data, **options: Any) -> Table:
         return super()._table(data, centre_x=True)
-
-    def _learner(self, table: Table, tol: float) -> Learner:
-        n, p = table.X.shape
-        require_memory(n, min(p, n))
-        max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-        targets = self._target.functions(table.y)
-        return Learner(self._on(table), targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -261,9 +257,7 @@ class SparseGradientEstimator(
     def _fit_at(self, data: Data, table: Table, *, learner: Learner, alpha: float | None) -> None:
         self._warn_of_isolated(learner.data)
         value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
-        fits = learner.fits(value)
-        if self.adaptive_weights:
-            fits = learner.adapted(fits)
+        (fits,) = self._walk(learner, np.array([value]))
         for fit in fits:
             self._warn_of_gap(fit)
         self._unpack(data, table, learner, fits)
@@ -347,7 +341,7 @@ def ridge_on(features: Array, table: Table) -> Refit:
     F, y, weights = features[:MAX_ROWS], table.y[:MAX_ROWS], table.weights[:MAX_ROWS]
     columns, weights = np.flatnonzero(np.ptp(F, axis=0) > 0), weights / weights.sum()
     F = np.ascontiguousarray(F[:, columns])
-    width = length_scale(Gaussian(), F, weights, "median") if F.shape[1] else 1.0
+    width = length_scale(Gaussian(), F, weights, "median")
     sample, scales = LossSample(y, weights, Squared()), np.full(len(columns), 1 / width)
     return refit(sample, Gaussian(), F, columns, scales)
 

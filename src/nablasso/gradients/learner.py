@@ -167,10 +167,7 @@ class GradientData:
     @cached_property
     def width(self) -> float:
         """Length scale of the kernel."""
-        X = self.table.X
-        if not X.shape[1]:
-            return 1.0
-        return length_scale(self.kernel, X, self.table.weights, self.length_scale)
+        return length_scale(self.kernel, self.table.X, self.table.weights, self.length_scale)
 
     @cached_property
     def pairs(self) -> RowPairs:

@@ -311,7 +311,7 @@ class Refitter:
 
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
-        width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
+        width = length_scale(kernel, X, sample.weights, "median")
         made = refit(sample, kernel, X, self.columns[used], np.full(X.shape[1], 1 / width))
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
