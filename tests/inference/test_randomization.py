@@ -10,6 +10,7 @@ from scipy.stats import binom
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
+from nablasso import inference
 from nablasso.errors import InvalidParameterError
 from nablasso.inference import (
     TIE,
@@ -47,7 +48,7 @@ def p_values(X, y, **options):
     return randomized(linear_folds(X, y), X, **options)
 
 
-def test_the_p_value_is_its_formula():
+def test_the_p_value_is_its_formula(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))
     y = 0.3 * X[:, 0] + rng.normal(size=20)
@@ -64,7 +65,8 @@ def test_the_p_value_is_its_formula():
         redrawn = X.copy()
         redrawn[:, 1] = copy
         count += sum(fold.loss(redrawn[None, fold.rows])[0] for fold in held_out) <= total
-    found = randomized(held_out, X, sampler, groups=[np.array([1])], n_draws=30, n_exceed=31)
+    monkeypatch.setattr(inference, "N_EXCEED", 31)
+    found = randomized(held_out, X, sampler, groups=[np.array([1])], n_draws=30)
     assert found == pytest.approx([(1 + count) / 31])
 
 
@@ -166,7 +168,7 @@ def test_a_predictor_that_ignores_a_variable_gives_one():
     assert randomized([fold], X, n_draws=99)[2] == 1.0
 
 
-def test_streams_follow_ranks_and_batches_do_not_matter():
+def test_streams_follow_ranks_and_batches_do_not_matter(monkeypatch):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(30, 4))
     y = 0.5 * X[:, 0] + rng.normal(size=30)
@@ -174,7 +176,8 @@ def test_streams_follow_ranks_and_batches_do_not_matter():
     order = np.array([2, 0, 3, 1])
     permuted = p_values(X[:, order], y, seed=3, n_draws=199, ranks=order)
     np.testing.assert_allclose(permuted, plain[order])
-    small = p_values(X, y, seed=3, n_draws=199, max_cells=7 * X.size)
+    monkeypatch.setattr(inference, "MAX_CELLS", 7 * X.size)
+    small = p_values(X, y, seed=3, n_draws=199)
     np.testing.assert_allclose(small, plain)
 
 

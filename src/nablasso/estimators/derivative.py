@@ -58,7 +58,7 @@ from nablasso.estimators.validation import (
     spread,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
+from nablasso.paths import DEFAULT_FRACTION, ProblemFamily, walk_path
 from nablasso.penalties import Partition, Penalty
 from nablasso.problems import ABOVE
 from nablasso.progress import track
@@ -106,12 +106,11 @@ class Fit(Proof):
 
     def left_out_losses(self) -> tuple[Array, Array]:
         """Loss of each row under the null model, and under the refit without the row."""
-        loss, table = self.family.loss, self.family.table
-        fits = self.family.formulation.fit_intercept or loss.translates
-        nothing = np.zeros_like(table.y)
-        null = loss.best_intercept(table.y, nothing, table.weights) if fits else 0.0
-        left_out = table.y - self.family.refit(self.support).loo_residuals
-        return loss.value(table.y, nothing + null), loss.value(table.y, left_out)
+        sample = self.family.sample
+        if sample.loss.translates:
+            sample = replace(sample, fit_intercept=True)
+        left_out = sample.y - self.family.refit(self.support).loo_residuals
+        return sample.loss.value(sample.y, sample.null), sample.loss.value(sample.y, left_out)
 
 
 @estimator
@@ -233,29 +232,23 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
             fits.append(Fit(problem, solution, family))
         self._unpack(data, fits)
 
-    def _formulation(self) -> Formulation:
-        """What the parameters ask for; the data's columns are known by now."""
-        labels, kept = self._groups()
-        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))
-
-        def penalty(columns: Index) -> Penalty:
-            partition = Partition(labels[columns])
-            return Penalty(partition, weights[columns][partition.first], self.l1_ratio)
-
-        return Formulation(
-            kernel=clone(as_kernel(self.kernel)),
-            length_scale=self.length_scale,
-            penalty=penalty,
-            fit_intercept=self.fit_intercept,
-            loss=self._loss(),
-        )
-
     def _families(
         self, table: Table, width: float, unlabelled: Array | None
     ) -> list[ProblemFamily]:
         """One family of problems per function."""
-        points = penalty_points(table, unlabelled)
-        shared = ProblemFamily(table, self._formulation(), width, points)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))[table.columns]
+        partition = Partition(labels[table.columns])
+        shared = ProblemFamily(
+            table,
+            clone(as_kernel(self.kernel)),
+            Penalty(partition, weights[partition.first], self.l1_ratio),
+            self.length_scale,
+            multiplier=width,
+            fit_intercept=self.fit_intercept,
+            loss=self._loss(),
+            points=penalty_points(table, unlabelled),
+        )
         if self._target.classes is None:
             return [shared]
         return [shared.with_target(target) for target in self._target.functions(table.y).T]
@@ -281,7 +274,7 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
         self.support_certified_ = spread(proven | outside, table, d, fill=True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
-        self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
+        self.kernel_, self.length_scale_ = first.family.kernel, first.family.width
         self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
         self._target: Target = replace(self._target, loss=self.loss_)

@@ -412,7 +412,7 @@ def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     given["X"] = encoding.encode(typed)
     if given.get("X_unlabeled") is not None:
         given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])
-    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    _fit_numbers(model, encoding, given)
 
 
 def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
@@ -427,13 +427,13 @@ def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
             source = given["X"] = encoded(source)
     encoding = source.reading.encoding
     assert encoding is not None
-    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    _fit_numbers(model, encoding, given)
     if not source.named:
         del model.feature_names_in_
 
 
-def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
-    """A clone, fitted to the numbers."""
+def _fit_numbers(model: Any, encoding: Encoding, given: dict[str, Any]) -> None:
+    """Fit a clone to the numbers, and take over what it found, said of the table's columns."""
     model.n_features_in_ = len(encoding.columns)
     model.feature_names_in_ = np.array([c.name for c in encoding.columns], dtype=object)
     numbers, known = clone(model), model.get_params()
@@ -451,11 +451,7 @@ def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
             places = column_indices(model, kept, "always_keep")
             inside = np.flatnonzero(np.isin(encoding.origin, places)).tolist()
             numbers.set_params(**{f"{prefix}always_keep": inside})
-    return numbers.fit(**given)
-
-
-def _adopt(model: Any, numbers: Any, encoding: Encoding) -> None:
-    """Take over what the model of the numbers found, said of the columns of the table."""
+    numbers.fit(**given)
     own = {*model.get_params(deep=False), "n_features_in_", "feature_names_in_", "_encoded_by"}
     for name, value in vars(numbers).items():
         if name not in own:
