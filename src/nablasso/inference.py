@@ -33,6 +33,11 @@ after l draws p = h / l, otherwise B draws give the formula above. Valid for eve
 variables cost few draws. To let one variable pass Benjamini-Hochberg among m at rate q, B must be
 at least m / q - 1. Cost: K predictions of n / K rows per copy, in batches.
 
+*Adjusted p-values* (Benjamini and Hochberg 1995), :func:`scipy.stats.false_discovery_control`, are
+the smallest rate q at which each test is rejected. They reject the k smallest of m, k the largest
+number with :math:`p_{(k)} \le q k / m`. The expected proportion of false rejections is then at most
+q, for independent p-values and for positively dependent ones.
+
 **Gaussian knockoffs** of second order and their filter (Candes et al. 2018; Barber, Candes 2015).
 Knockoffs ``X~`` of standardised columns with correlation Sigma have, for a diagonal S,
 :math:`\mathrm{Cov}(\tilde X) = \Sigma` and :math:`\mathrm{Cov}(X, \tilde X) = \Sigma - S`, so that
@@ -82,7 +87,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, inv
-from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -267,16 +271,6 @@ def sequential_p_value(exceeds: Iterator[Mask], n_draws: int, n_exceed: int) -> 
             return n_exceed / (done + int(np.argmax(counts >= n_exceed)) + 1)
         found, done = int(counts[-1]), done + len(batch)
     return (found + 1) / (n_draws + 1)
-
-
-def adjusted_p_values(p_values: Array) -> Array:
-    r"""Benjamini and Hochberg's (1995): the smallest rate q at which each test is rejected.
-
-    They reject the k smallest of m, k the largest number with :math:`p_{(k)} \le q k / m`. The
-    expected proportion of false rejections is then at most q, for independent p-values and for
-    positively dependent ones.
-    """
-    return np.asarray(false_discovery_control(p_values))
 
 
 # ------------------------------------------------------------------ knockoffs

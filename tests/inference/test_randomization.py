@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
@@ -15,7 +15,6 @@ from nablasso.errors import InvalidParameterError
 from nablasso.inference import (
     TIE,
     HeldOutFold,
-    adjusted_p_values,
     as_conditional,
     enough_draws,
     level_probabilities,
@@ -199,13 +198,13 @@ def rejections_by_definition(p_values, fdr):
 
 @given(P_VALUES, st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.5]))
 def test_rejections_follow_the_definition(p_values, fdr):
-    found = adjusted_p_values(np.array(p_values)) <= fdr * (1 + TIE)
+    found = false_discovery_control(np.array(p_values)) <= fdr * (1 + TIE)
     assert found.tolist() == rejections_by_definition(p_values, fdr)
 
 
 @given(P_VALUES)
 def test_the_adjusted_value_is_the_smallest_rate_that_rejects(p_values):
-    adjusted = adjusted_p_values(np.array(p_values))
+    adjusted = false_discovery_control(np.array(p_values))
     for i, rate in enumerate(adjusted):
         assert rejections_by_definition(p_values, rate)[i]
         if rate > 1e-6:
@@ -213,7 +212,7 @@ def test_the_adjusted_value_is_the_smallest_rate_that_rejects(p_values):
 
 
 def test_a_worked_example():
-    adjusted = adjusted_p_values(np.array([0.01, 0.04, 0.03, 0.5]))
+    adjusted = false_discovery_control(np.array([0.01, 0.04, 0.03, 0.5]))
     assert adjusted == pytest.approx([0.04, 4 * 0.04 / 3, 4 * 0.04 / 3, 0.5])
 
 

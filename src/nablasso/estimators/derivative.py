@@ -194,13 +194,10 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         X_unlabeled: Any = None,
     ) -> Self:
         """Select variables and fit the function."""
-        return self._fit(self._data(X, y, sample_weight, X_unlabeled), groups)
-
-    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
         data: Data = self._read(X, y, sample_weight)
-        if unlabelled is None:
-            return data
-        return data._replace(unlabelled=check_new_data(self, unlabelled))
+        if X_unlabeled is not None:
+            data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
+        return self._fit(data, groups)
 
     def _fit_at(
         self,

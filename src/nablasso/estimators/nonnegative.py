@@ -10,7 +10,7 @@ before.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
@@ -68,8 +68,6 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
     ----------
     objective_ : float
         Objective reached, in units of the scaled target.
-    dual_gap_ : float
-        Bound on its distance from the optimum.
     solver_status_ : str
         How the solver ended.
     length_scale_ : float
@@ -130,7 +128,7 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
         data = self._read(X, y, sample_weight)
         table = self._look_at(data)
         task = self._task(table, **self._weights(data, table, groups))
-        path = fit_path([task], self.solver, tol=self.tol, max_iter=self.max_iter)
+        path = self._path([task], tol=self.tol, max_iter=self.max_iter)
         (fitted,) = track(path, 1, type(self).__name__, verbose=self.verbose)
         self._unpack(task, fitted, table)
         self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
@@ -166,6 +164,10 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
     def _look_at(self, data: Data) -> Table:
         """The table, and what is done once, before the first fit."""
         return self._prepare(data)
+
+    def _path(self, tasks: list[Task], **how: Any) -> Iterable[FittedTask]:
+        """Fits of tasks that differ in their weights alone, from heavy to light."""
+        return fit_path(tasks, self.solver, **how)
 
     def _task(
         self, table: Table, *, width: float, weight: float, linear_weight: float | None = None
@@ -247,8 +249,7 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         limit = FOLD_ITER if self.max_iter is None and self.solver == "auto" else self.max_iter
         for _, path in groupby(grid, key=itemgetter("width")):
             tasks = [probe._task(table, **point) for point in path]
-            tol = max(self.tol, self.fold_tol)
-            fits = fit_path(tasks, self.solver, tol=tol, max_iter=limit)
+            fits = probe._path(tasks, tol=max(self.tol, self.fold_tol), max_iter=limit)
             for task, fitted in zip(tasks, fits, strict=True):
                 if fitted.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt

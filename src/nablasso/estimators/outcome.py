@@ -27,6 +27,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import false_discovery_control
 from sklearn.utils import check_random_state
 
 from nablasso import answer as words
@@ -37,7 +38,6 @@ from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.inference import (
     HeldOutFold,
-    adjusted_p_values,
     as_conditional,
     enough_draws,
     randomization_p_values,
@@ -290,7 +290,7 @@ def discoveries(
     )
     gain = paired(gains, rows.weights)
     convincing = gain.mean > CLEAR_GAIN * gain.error
-    discovered = (adjusted_p_values(p_values) <= fdr) & convincing
+    discovered = (false_discovery_control(p_values) <= fdr) & convincing
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])

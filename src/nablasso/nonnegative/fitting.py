@@ -25,7 +25,7 @@ from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock,
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.solvers import Climb, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
-from nablasso.solvers import Status
+from nablasso.solvers.base import Certified, Status
 from nablasso.types import Array, Index
 
 FREE = 2  # times as many anchors as a PSD model has: a product, not an eigendecomposition
@@ -37,18 +37,10 @@ SOLVERS = {"auto": 1000, "fista": 20_000}  # and their steps, at most, by defaul
 
 
 @dataclass(frozen=True)
-class FittedTask:
-    """Block functions in the units of the task, and how good they are.
-
-    ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
-    bounds its distance from the optimum (nan where a model has no such bound).
-    """
+class FittedTask(Certified):
+    """A function for each block, in the units of the task, and how good they are."""
 
     functions: list[Any]
-    primal: float
-    gap: float
-    n_iter: int
-    status: Status
 
 
 @dataclass(frozen=True)
@@ -144,7 +136,7 @@ class PSDFitter:
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(task.scales)
             for factor, nonnegative, theta in blocks
         ]
-        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status)
+        return FittedTask(s.primal, s.dual, s.n_iter, s.status, functions)
 
 
 def fit_path(
