@@ -317,10 +317,7 @@ def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, 
 
 def spread(family: ProblemFamily, support: Mask) -> Mask:
     """A support in terms of the columns as they were given."""
-    table = family.table
-    out = np.zeros(len(table.scaler.scale), dtype=bool)
-    out[table.columns] = support
-    return out
+    return family.table.spread(support, False)
 
 
 # ------------------------------------------------------------------------------------- refits

@@ -55,7 +55,6 @@ from nablasso.estimators.validation import (
     check_non_negative,
     check_share,
     feature_names,
-    spread,
 )
 from nablasso.kernels import as_kernel
 from nablasso.paths import DEFAULT_FRACTION, ProblemFamily, walk_path
@@ -252,7 +251,7 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
         """What the solved problems say, per column of the input."""
-        first, table, d = fits[0], fits[0].family.table, data.X.shape[1]
+        first, table = fits[0], fits[0].family.table
         for fit in fits:
             steepness = fit.family.steepness(fit.solution)
             if steepness > STEEP and (fit.support.any() or not self.debias):
@@ -265,14 +264,14 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         proven = np.any([fit.support & fit.certified for fit in fits], axis=0)
         outside = np.all([~fit.support & fit.certified for fit in fits], axis=0)
         support = np.any([fit.support for fit in fits], axis=0)
-        bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
-        self.support_ = spread(support, table, d, fill=False)
-        self._keep_importances(np.array([spread(fit.importances, table, d) for fit in fits]))
-        self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
-        self.support_certified_ = spread(proven | outside, table, d, fill=True)
+        bounds = np.max([fit.bounds for fit in fits], axis=0)
+        self.support_ = table.spread(support, False)
+        self._keep_importances(table.spread(np.array([fit.importances for fit in fits])))
+        self.importance_bounds_ = table.spread(bounds).T.copy()
+        self.support_certified_ = table.spread(proven | outside, True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
         self.kernel_, self.length_scale_ = first.family.kernel, first.family.width
-        self.scales_ = spread(first.family.space.scales, table, d)
+        self.scales_ = table.spread(first.family.space.scales)
         self.loss_ = first.family.loss
         self._target: Target = replace(self._target, loss=self.loss_)
         self._keep_solved(fits)
@@ -294,11 +293,10 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)
         fits = [Fit(*solved, family) for solved in tracked][::-1]
-        d = data.X.shape[1]
         return Path(
             grid,
-            np.array([spread(fit.support, table, d, fill=False) for fit in fits]),
-            np.array([spread(fit.importances, table, d) for fit in fits]),
+            table.spread(np.array([fit.support for fit in fits]), False),
+            table.spread(np.array([fit.importances for fit in fits])),
             feature_names(self),
             top,
             ridge=ridge,

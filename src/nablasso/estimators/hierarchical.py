@@ -292,9 +292,7 @@ class KernelSelector(Answers, Selects, Selector):
                 "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
                 f"{self.dag!r}."
             )
-        X = np.zeros((len(table.X), self.n_features_in_))
-        X[:, table.columns] = table.X
-        return self.dag.on(X, table.weights, **options)
+        return self.dag.on(table.spread(table.X), table.weights, **options)
 
     def _learner(
         self, table: Table, beta: float | None, pruners: list[Pruner] | None = None
@@ -562,9 +560,8 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         params = grid_points(cells)[: len(values)]
         self._warn_of_paths_cut(int(np.isnan(values).sum()), len(values))
         equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
-        betas = np.array([each.get("beta", 0.0) for each in params])
-        alphas = np.array([each["alpha"] for each in params])
-        best = np.lexsort((-alphas, -betas, ~equal))[0]
+        weights = [(each.get("beta", 0.0), each["alpha"]) for each in params]
+        best = max(np.flatnonzero(equal), key=lambda k: weights[k])
         self._choose(params, {"score": -values[None]}, allowed=np.arange(len(values)) == best)
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:

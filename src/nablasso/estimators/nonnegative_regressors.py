@@ -410,8 +410,7 @@ class MultiQuantileRegressor(WithFreeParts):
                 units = np.concatenate([table.deviations, np.ones(len(labels))])
                 X = Inputs(table, self._relative).seen(table.X) / units
                 scales = evidence_scales(X, table.y, table.weights, doubled) / units
-                self._relative[:] = 0.0
-                self._relative[:, table.columns] = scales.reshape(2, -1)
+                self._relative = table.spread(scales.reshape(2, -1))
         return table
 
     def _outputs(self, F: Array) -> Array:

@@ -54,7 +54,6 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_positive,
     feature_names,
-    spread,
 )
 from nablasso.gradients.learner import (
     SOLVERS,
@@ -264,11 +263,10 @@ class SparseGradientEstimator(
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
         """Support of the input's columns over all functions, and importances of each."""
-        support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
+        support, own = union_of(fits), fits[0].data.table
         unit = 1.0 if self._target.classes is not None else table.y_scale
-        norms = [np.where(support, fit.norms, 0.0) * own.deviations / unit for fit in fits]
-        rows = np.array([spread(of_function, own, d) for of_function in norms])
-        return spread(support, own, d, fill=False), rows
+        norms = np.where(support, [fit.norms for fit in fits], 0.0) * own.deviations / unit
+        return own.spread(support, False), own.spread(norms)
 
     def _unpack(self, data: Data, table: Table, learner: Learner, fits: list[GradientFit]) -> None:
         """Solutions as fitted attributes."""

@@ -312,13 +312,6 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
     return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
 
 
-def spread(values: NDArray[Any], table: Table, d: int, fill: Any = 0.0) -> NDArray[Any]:
-    """Values per table column as values per input column; constant columns get ``fill``."""
-    out = np.full(d, fill, dtype=values.dtype)
-    out[table.columns] = values
-    return out
-
-
 def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
     pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
