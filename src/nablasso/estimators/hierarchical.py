@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
@@ -54,12 +53,12 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     at_least,
     check_count,
-    check_new_data,
     check_positive,
     check_share,
     column_indices,
     feature_names,
     group_labels,
+    standardised,
 )
 from nablasso.hierarchy import KernelDag
 from nablasso.hierarchy.dag import Hierarchy, Node
@@ -253,8 +252,7 @@ class KernelSelector(Answers, Selects, Selector):
         -------
         array, shape (n_samples,), or (n_samples, n_classes) with more than two classes
         """
-        check_is_fitted(self)
-        Z, name = self._scaler.transform(check_new_data(self, X)), node
+        Z, name = standardised(self, X), node
         if self.dag is None:
             try:
                 name = tuple(sorted((int(column), int(level)) for column, level in node))

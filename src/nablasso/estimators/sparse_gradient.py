@@ -172,7 +172,6 @@ class SparseGradientEstimator(
         array, shape (n_samples, n_components): standardised ``X`` times ``components_``; one
             column of zeros, and a warning, where nothing was selected.
         """
-        check_is_fitted(self)
         X = check_new_data(self, X)
         if not self.support_.any():
             warn(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nablasso.data.cells import LARGEST, as_pandas, listed, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
@@ -84,16 +84,23 @@ def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any
 
 
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
-    """``X`` of the shape and names seen in ``fit``; of a table, its numbers.
+    """``X`` of the shape and names seen in ``fit``, which must have been; of a table, its numbers.
 
     Columns of a data frame may be in any order, and those that predictions do not depend on absent.
     """
+    check_is_fitted(estimator)
     encoding = getattr(estimator, "_encoding", None)
     if encoding is not None and (is_frame(X) or not encoding.is_plain):
         return _encoded_rows(estimator, X, encoding)
     X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     check_finite_columns(estimator, X)
     return np.asarray(X)
+
+
+def standardised(estimator: Any, X: Any) -> Array:
+    """New rows in the units of the fitted functions."""
+    X = check_new_data(estimator, X)
+    return np.asarray(estimator._scaler.transform(X))
 
 
 def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array:
