@@ -324,7 +324,8 @@ def fit_convex(
         for c, theta in zip(coordinates, result.theta, strict=True)
     ]
     status = Status.CONVERGED if result.converged else Status.MAX_ITER
-    return FittedTask(functions, result.objective, result.gap, result.n_iter, status)
+    dual = result.objective - result.gap
+    return FittedTask(result.objective, dual, result.n_iter, status, functions)
 
 
 def cone_anchors(task: Task, rng: np.random.Generator) -> Array:
@@ -402,7 +403,7 @@ def fit_density(
         primal -= float(task.weights @ (tilted.logs(task.X) - function.logs(task.X))) - unit
         function = replace(tilted, intercept=tilted.intercept - unit)
     status = Status.CONVERGED if gap <= tol else Status.MAX_ITER
-    return FittedTask([function], primal, gap, int(found.nit), status)
+    return FittedTask(primal, primal - gap, int(found.nit), status, [function])
 
 
 def _wider(task: Task) -> Base:
@@ -441,7 +442,8 @@ def fit_regression(
         results.append((problem.at(0.0)(theta)[0], theta, found))
     best, theta, found = min(results, key=lambda entry: entry[0])
     status = Status.CONVERGED if found.success else Status.MAX_ITER
-    return FittedTask(problem.functions(theta), float(best), float("nan"), int(found.nit), status)
+    functions, steps = problem.functions(theta), int(found.nit)
+    return FittedTask(float(best), float("nan"), steps, status, functions)
 
 
 class _Exponents:

@@ -46,7 +46,7 @@ from experiments.newton import best_start, carried
 from experiments.running import CAPPED, CONVERGED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
-from nablasso.paths import Formulation, ProblemFamily, alpha_grid
+from nablasso.paths import ProblemFamily, alpha_grid
 from nablasso.penalties import Partition, Penalty
 from nablasso.problems import DAMPING, Problem, SquaredProblem
 from nablasso.regression.ridge import Ridge
@@ -199,7 +199,7 @@ def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) ->
     """All problems on the training rows, y divided by its deviation; columns as they are."""
     y = rows.y / (float(rows.y.std()) or 1.0)
     table = prepare(rows.X, y, np.ones(len(y)), standardize=False, centre_y=False)
-    return ProblemFamily(table, Formulation(kernel, width, penalty, fit_intercept=False))
+    return ProblemFamily(table, kernel, penalty(table.columns), width, fit_intercept=False)
 
 
 def lasso(columns: NDArray[np.intp]) -> Penalty:
@@ -317,10 +317,7 @@ def solved(problem: Problem, warm: Array | None, solves: Solves) -> tuple[Mask, 
 
 def spread(family: ProblemFamily, support: Mask) -> Mask:
     """A support in terms of the columns as they were given."""
-    table = family.table
-    out = np.zeros(len(table.scaler.scale), dtype=bool)
-    out[table.columns] = support
-    return out
+    return family.table.spread(support, False)
 
 
 # ------------------------------------------------------------------------------------- refits

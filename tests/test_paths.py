@@ -14,7 +14,6 @@ from nablasso.errors import DataTooLargeError, InvalidParameterError
 from nablasso.kernels import Gaussian, Linear, Polynomial
 from nablasso.paths import (
     RIDGE_FLOOR,
-    Formulation,
     ProblemFamily,
     alpha_grid,
 )
@@ -40,13 +39,8 @@ def table(n=20, d=4, seed=0, X=None):
 
 def make_family(penalty="lasso", kernel=None, data=None, length_scale="median", multiplier=1.0):
     data = table() if data is None else data
-    formulation = Formulation(
-        Gaussian() if kernel is None else kernel,
-        length_scale,
-        lambda columns: PENALTIES[penalty](len(columns)),
-        True,
-    )
-    return ProblemFamily(data, formulation, multiplier)
+    kernel, own = Gaussian() if kernel is None else kernel, PENALTIES[penalty](len(data.columns))
+    return ProblemFamily(data, kernel, own, length_scale, multiplier=multiplier)
 
 
 @cache

@@ -18,7 +18,7 @@ def family(n_samples: int, n_features: int, seed: int = 0) -> ProblemFamily:
     data = make_two_way(n_samples, n_features, random_state=seed)
     selector = DerivativeLasso(kernel="gaussian", length_scale="median")
     table = selector._table(selector._read(data.X, data.y, None))
-    return ProblemFamily(table, selector._formulation())
+    return selector._families(table, 1.0, None)[0]
 
 
 def problem(n_samples: int, n_features: int, seed: int = 0) -> Problem:

@@ -33,6 +33,11 @@ after l draws p = h / l, otherwise B draws give the formula above. Valid for eve
 variables cost few draws. To let one variable pass Benjamini-Hochberg among m at rate q, B must be
 at least m / q - 1. Cost: K predictions of n / K rows per copy, in batches.
 
+*Adjusted p-values* (Benjamini and Hochberg 1995), :func:`scipy.stats.false_discovery_control`, are
+the smallest rate q at which each test is rejected. They reject the k smallest of m, k the largest
+number with :math:`p_{(k)} \le q k / m`. The expected proportion of false rejections is then at most
+q, for independent p-values and for positively dependent ones.
+
 **Gaussian knockoffs** of second order and their filter (Candes et al. 2018; Barber, Candes 2015).
 Knockoffs ``X~`` of standardised columns with correlation Sigma have, for a diagonal S,
 :math:`\mathrm{Cov}(\tilde X) = \Sigma` and :math:`\mathrm{Cov}(X, \tilde X) = \Sigma - S`, so that
@@ -82,7 +87,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, inv
-from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -100,7 +104,7 @@ MAX_LEVELS = 10
 MIN_EIGENVALUE = 1e-6  # of the shrunk correlation
 MAX_SWEEPS = 100
 SWEEP_TOL = 1e-10
-N_EXCEED = 10
+N_EXCEED = 10  # h
 FIRST_BATCH = 20
 MAX_CELLS = 2_000_000  # numbers in one batch of copies
 MIN_DRAWS = 199
@@ -208,23 +212,18 @@ def randomization_p_values(
     *,
     seed: int,
     n_draws: int,
-    n_exceed: int = N_EXCEED,
-    max_cells: int = MAX_CELLS,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Array:
     """P-value of each group of columns.
 
-    ``n_draws`` and ``n_exceed`` are B and h. ``ranks`` number the groups' random streams: give the
-    place in an order that does not depend on the order of the columns, and neither will the result.
-    ``max_cells`` numbers are drawn at once.
+    ``n_draws`` is B. ``ranks`` number the groups' random streams: give the place in an order that
+    does not depend on the order of the columns, and neither will the result.
     """
     used = np.any([fold.used for fold in held_out], axis=0)
     tested = [g for g, columns in enumerate(groups) if used[columns].any()]
-    largest = max(1, max_cells // X.size)
     arguments = [
-        (held_out, X, conditional, groups[g], (seed, int(ranks[g])), n_draws, n_exceed, largest)
-        for g in tested
+        (held_out, X, conditional, groups[g], (seed, int(ranks[g])), n_draws) for g in tested
     ]
     p_values = np.ones(len(groups))
     found = run_jobs(_p_value, arguments, label="randomisation", n_jobs=n_jobs, verbose=verbose)
@@ -239,14 +238,13 @@ def _p_value(
     columns: Index,
     seed: tuple[int, int],
     n_draws: int,
-    n_exceed: int,
-    largest: int,
 ) -> float:
-    """One group's p-value, from batches of copies that double up to the ``largest``."""
+    """One group's p-value, from batches of copies that double while they fit into memory."""
     relevant = [fold for fold in held_out if fold.used[columns].any()]
     observed = sum(float(fold.loss(X[None, fold.rows])[0]) for fold in relevant)
     limit = observed + TIE * abs(observed)
     draw, rng = conditional(columns), np.random.default_rng(seed)
+    largest = max(1, MAX_CELLS // X.size)
 
     def as_good() -> Iterator[Mask]:
         size, left = min(FIRST_BATCH, largest), n_draws
@@ -261,7 +259,7 @@ def _p_value(
             left -= size
             size = min(2 * size, largest)
 
-    return sequential_p_value(as_good(), n_draws, n_exceed)
+    return sequential_p_value(as_good(), n_draws, N_EXCEED)
 
 
 def sequential_p_value(exceeds: Iterator[Mask], n_draws: int, n_exceed: int) -> float:
@@ -273,16 +271,6 @@ def sequential_p_value(exceeds: Iterator[Mask], n_draws: int, n_exceed: int) -> 
             return n_exceed / (done + int(np.argmax(counts >= n_exceed)) + 1)
         found, done = int(counts[-1]), done + len(batch)
     return (found + 1) / (n_draws + 1)
-
-
-def adjusted_p_values(p_values: Array) -> Array:
-    r"""Benjamini and Hochberg's (1995): the smallest rate q at which each test is rejected.
-
-    They reject the k smallest of m, k the largest number with :math:`p_{(k)} \le q k / m`. The
-    expected proportion of false rejections is then at most q, for independent p-values and for
-    positively dependent ones.
-    """
-    return np.asarray(false_discovery_control(p_values))
 
 
 # ------------------------------------------------------------------ knockoffs

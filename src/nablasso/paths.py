@@ -7,9 +7,8 @@ rows (:mod:`nablasso.spaces`), and a **regression** in it that chooses the ridge
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from nablasso.regression.machine import GramRows, Machines, Refit, refit
 from nablasso.regression.ridge import Ridge
 from nablasso.solvers import Solution
 from nablasso.spaces import Function, PenaltyPoints, RepresenterSpace, require_memory
-from nablasso.types import Array, Index, Mask
+from nablasso.types import Array, Mask
 
 RIDGE_FLOOR = 1e-5
 # of the kernel's trace: ridge=0 means this. Rounding keeps the solver from a gap of 1e-5 below it
@@ -33,21 +32,12 @@ RIDGE_LIMIT = 1e-7
 DEFAULT_FRACTION = 0.1  # alpha=None means this fraction of alpha_max
 
 
-@dataclass(frozen=True)
-class Formulation:
-    """What the user asked for, apart from ``alpha`` and ``ridge``."""
-
-    kernel: Kernel
-    length_scale: str | float
-    penalty: Callable[[Index], Penalty]  # of a table's columns
-    fit_intercept: bool
-    loss: Loss = field(default_factory=Squared)  # in units of a robust deviation of the table's y
-
-
 class ProblemFamily:
-    """All problems (P) of one formulation on one table.
+    """All problems (P) on one table that differ in ``alpha`` and ``ridge`` alone.
 
-    ``multiplier`` is that of the length scale, ``points`` are penalty points besides the data.
+    ``length_scale`` is a rule or a number, ``multiplier`` its own; ``loss`` is in units of a robust
+    deviation of the table's y, by default the squared one; ``points`` are penalty points besides
+    the data.
     """
 
     regression: Ridge | Machines
@@ -55,37 +45,41 @@ class ProblemFamily:
     def __init__(
         self,
         table: Table,
-        formulation: Formulation,
+        kernel: Kernel,
+        penalty: Penalty,
+        length_scale: str | float,
+        *,
         multiplier: float = 1.0,
+        fit_intercept: bool = True,
+        loss: Loss | None = None,
         points: PenaltyPoints | None = None,
     ) -> None:
-        self.table, self.formulation = table, formulation
-        self.multiplier, self.points = multiplier, points
+        self.table, self.kernel, self.penalty, self.points = table, kernel, penalty, points
+        self.rule, self.multiplier, self.fit_intercept = length_scale, multiplier, fit_intercept
         self.refits: dict[bytes, Refit] = {}  # by support
-        self.loss = formulation.loss.fitted(table.y, table.weights)
-        self.penalty = formulation.penalty(table.columns)
+        self.unscaled = Squared() if loss is None else loss
+        self.loss = self.unscaled.fitted(table.y, table.weights)
         self.width = self._width(table.X)
         extra = None if points is None else points.extra
         require_memory(len(table.X) + (0 if extra is None else len(extra)), table.X.shape[1])
         scales = np.full(table.X.shape[1], 1 / self.width)
-        self.space = RepresenterSpace(formulation.kernel, table.X, scales, extra)
+        self.space = RepresenterSpace(kernel, table.X, scales, extra)
         gram = self.space.gram
         if isinstance(self.loss, Squared):
-            self.regression = Ridge(gram, table.weights, fit_intercept=formulation.fit_intercept)
+            self.regression = Ridge(gram, table.weights, fit_intercept=fit_intercept)
         else:
             self.regression = Machines(self.sample, GramRows(gram))
 
     @property
     def sample(self) -> LossSample:
         """What the problems begin with."""
-        intercept = self.formulation.fit_intercept
-        return LossSample(self.table.y, self.table.weights, self.loss, intercept)
+        return LossSample(self.table.y, self.table.weights, self.loss, self.fit_intercept)
 
     def with_target(self, y: Array) -> Self:
         """The same family with another target; what does not depend on it is shared."""
         other = copy(self)
         other.table, other.refits = replace(self.table, y=y), {}
-        other.loss = self.formulation.loss.fitted(y, self.table.weights)
+        other.loss = self.unscaled.fitted(y, self.table.weights)
         if isinstance(self.regression, Machines):
             other.regression = replace(self.regression, sample=other.sample)
         return other
@@ -131,11 +125,11 @@ class ProblemFamily:
 
     def refit(self, support: Mask) -> Refit:
         """A machine with the same loss on the supported columns, the width measured anew."""
-        table, kernel, key = self.table, self.formulation.kernel, support.tobytes()
+        table, key = self.table, support.tobytes()
         if key not in self.refits:
             X = table.X[:, support]
-            scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
-            self.refits[key] = refit(self.sample, kernel, X, table.columns[support], scales)
+            scales = np.full(X.shape[1], 1 / self._width(X))
+            self.refits[key] = refit(self.sample, self.kernel, X, table.columns[support], scales)
         return self.refits[key]
 
     def function(self, solution: Solution) -> Function:
@@ -166,8 +160,7 @@ class ProblemFamily:
         return there / here if here > 0 else 1.0
 
     def _width(self, X: Array) -> float:
-        kernel, rule = self.formulation.kernel, self.formulation.length_scale
-        return self.multiplier * length_scale(kernel, X, self.table.weights, rule)
+        return self.multiplier * length_scale(self.kernel, X, self.table.weights, self.rule)
 
 
 # --- paths ---

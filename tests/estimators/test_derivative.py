@@ -30,7 +30,7 @@ from nablasso.errors import (
 from nablasso.estimators import base
 from nablasso.estimators.base import Data
 from nablasso.kernels import Gaussian, Matern52, Polynomial
-from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
+from nablasso.paths import DEFAULT_FRACTION
 from nablasso.solvers import Denovas
 from tests.dense_reference import DenseProblem, cvxpy_optimum
 
@@ -168,7 +168,7 @@ def test_gap_attributes():
 def test_defaults_of_alpha_and_ridge():
     X, y = draw()
     model = DerivativeLasso().fit(X, y)
-    family = ProblemFamily(model._table(model._read(X, y, None)), model._formulation())
+    (family,) = model._families(model._table(model._read(X, y, None)), 1.0, None)
     assert model.ridge_ == family.best_ridge()
     scale = family.problem(model.ridge_).alpha_max()[1]
     assert DEFAULT_FRACTION == 0.1

@@ -304,7 +304,7 @@ def test_a_final_fit_beyond_the_budget_goes_back_to_what_was_solved():
     way = np.geomspace(1.0, 1e-4, 8)
     with pytest.warns(ConvergenceWarning, match="the smallest that was solved"):
         model._fit_at(data, table, alpha=way[-1], beta=1.5, way=way)
-    learner = model._learner(table, 1.5, certify=False)
+    learner = model._learner(table, 1.5)
     solved = [not found.is_cut for (found,) in learner.walk(way, beyond=True)]
     assert 0 < sum(solved) < 8
     assert solved == sorted(solved, reverse=True)

@@ -1,5 +1,6 @@
 """The automatic regressor: what it promises, on cheap problems."""
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -130,6 +131,16 @@ def test_a_constant_target():
     for options in ({"always_keep": [1]}, {"cv": 3}, {"fdr": 0.1}):
         model = regressor(**options).fit(X, np.full(N, 0.1))
         np.testing.assert_allclose(model.predict(X), 0.1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("y", [np.ones(900), np.eye(900)[5]], ids=["constant", "one row differs"])
+def test_what_is_kept_of_many_rows_explains_nothing_of_a_constant_target(y):
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = NablassoRegressor(always_keep=[0]).fit(X, y)
+    assert model.support_.tolist() == [True, False, False]
+    np.testing.assert_allclose(model.predict(X[:3]), np.median(y), atol=0.01)
 
 
 def test_constant_columns_are_never_selected():

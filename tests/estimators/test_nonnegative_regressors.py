@@ -162,7 +162,7 @@ def test_weights_are_copies(estimator, y):
     [
         (PSDRegressorCV(weights=(0.1, 1e-3), widths=(0.5,), cv=2), {"width", "weight"}),
         (
-            HeteroscedasticRegressorCV(weights=(0.1, (1e-3, 1e-2)), widths=(0.5,), cv=2),
+            HeteroscedasticRegressorCV(weights=((0.1, 1e-3), (1e-3, 1e-2)), widths=(0.5,), cv=2),
             {"width", "weight", "linear_weight"},
         ),
         (

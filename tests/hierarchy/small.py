@@ -15,10 +15,10 @@ def data(n=60, p=5, seed=0):
     return X, (y - y.mean()) / y.std()
 
 
-def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
+def search_on(hierarchy, y, tol=1e-6, **budget):
     n = len(y)
     sample = LossSample(y, np.full(n, 1 / n), Squared())
-    return Search(hierarchy, sample, tol, certify=certify, **budget)
+    return Search(hierarchy, sample, tol, **budget)
 
 
 def walk(search, alphas):

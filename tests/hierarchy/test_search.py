@@ -43,7 +43,7 @@ BUDGETS = [{"max_kernels": 3}, {"max_memory": 6e3}, {"max_work": 300.0}]
 @pytest.mark.parametrize("certify", [True, False])
 def test_a_budget_ends_the_search_with_an_honest_gap(budget, certify):
     X, y = data()
-    cut = search_on(grid_on(X), y, certify=certify, **budget).run(0.005)
+    cut = search_on(grid_on(X), y, **budget).run(0.005, certify=certify)
     best = search_on(grid_on(X), y).run(0.005)
     assert cut.is_cut
     assert not best.is_cut
@@ -78,7 +78,7 @@ def test_products_without_main_effects_are_found():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 6))
     y = X[:, 2] * X[:, 4]
-    found = search_on(grid_on(X, beta=1.3), y / y.std(), certify=False).run(0.05)
+    found = search_on(grid_on(X, beta=1.3), y / y.std()).run(0.05, certify=False)
     assert ((2, 1), (4, 1)) in found.hull
 
 
@@ -101,12 +101,12 @@ def test_four_to_the_256_kernels():
 
 def test_kept_nodes_survive_a_warm_start_that_takes_the_room():
     X, y = data(p=6)
-    search = search_on(grid_on(X), y, max_kernels=8)
-    kept = [((5, 1),)]
-    first = search.run(0.5, keep=kept)
+    free = search_on(grid_on(X), y, max_kernels=8)
+    search = search_on(grid_on(X), y, max_kernels=8, kept=[((5, 1),)])
+    first = search.run(0.5)
     assert ((5, 1),) in first.nodes
-    assert ((5, 1),) in search.run(0.1, first, keep=kept).nodes
-    assert ((5, 1),) in search.run(0.1, search.run(0.5), keep=kept).nodes
+    assert ((5, 1),) in search.run(0.1, first).nodes
+    assert ((5, 1),) in search.run(0.1, free.run(0.5)).nodes
 
 
 def test_kernels_missing_at_the_limit_are_the_reason():

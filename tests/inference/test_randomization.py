@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
+from nablasso import inference
 from nablasso.errors import InvalidParameterError
 from nablasso.inference import (
     TIE,
     HeldOutFold,
-    adjusted_p_values,
     as_conditional,
     enough_draws,
     level_probabilities,
@@ -47,7 +47,7 @@ def p_values(X, y, **options):
     return randomized(linear_folds(X, y), X, **options)
 
 
-def test_the_p_value_is_its_formula():
+def test_the_p_value_is_its_formula(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))
     y = 0.3 * X[:, 0] + rng.normal(size=20)
@@ -64,7 +64,8 @@ def test_the_p_value_is_its_formula():
         redrawn = X.copy()
         redrawn[:, 1] = copy
         count += sum(fold.loss(redrawn[None, fold.rows])[0] for fold in held_out) <= total
-    found = randomized(held_out, X, sampler, groups=[np.array([1])], n_draws=30, n_exceed=31)
+    monkeypatch.setattr(inference, "N_EXCEED", 31)
+    found = randomized(held_out, X, sampler, groups=[np.array([1])], n_draws=30)
     assert found == pytest.approx([(1 + count) / 31])
 
 
@@ -166,7 +167,7 @@ def test_a_predictor_that_ignores_a_variable_gives_one():
     assert randomized([fold], X, n_draws=99)[2] == 1.0
 
 
-def test_streams_follow_ranks_and_batches_do_not_matter():
+def test_streams_follow_ranks_and_batches_do_not_matter(monkeypatch):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(30, 4))
     y = 0.5 * X[:, 0] + rng.normal(size=30)
@@ -174,7 +175,8 @@ def test_streams_follow_ranks_and_batches_do_not_matter():
     order = np.array([2, 0, 3, 1])
     permuted = p_values(X[:, order], y, seed=3, n_draws=199, ranks=order)
     np.testing.assert_allclose(permuted, plain[order])
-    small = p_values(X, y, seed=3, n_draws=199, max_cells=7 * X.size)
+    monkeypatch.setattr(inference, "MAX_CELLS", 7 * X.size)
+    small = p_values(X, y, seed=3, n_draws=199)
     np.testing.assert_allclose(small, plain)
 
 
@@ -196,13 +198,13 @@ def rejections_by_definition(p_values, fdr):
 
 @given(P_VALUES, st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.5]))
 def test_rejections_follow_the_definition(p_values, fdr):
-    found = adjusted_p_values(np.array(p_values)) <= fdr * (1 + TIE)
+    found = false_discovery_control(np.array(p_values)) <= fdr * (1 + TIE)
     assert found.tolist() == rejections_by_definition(p_values, fdr)
 
 
 @given(P_VALUES)
 def test_the_adjusted_value_is_the_smallest_rate_that_rejects(p_values):
-    adjusted = adjusted_p_values(np.array(p_values))
+    adjusted = false_discovery_control(np.array(p_values))
     for i, rate in enumerate(adjusted):
         assert rejections_by_definition(p_values, rate)[i]
         if rate > 1e-6:
@@ -210,7 +212,7 @@ def test_the_adjusted_value_is_the_smallest_rate_that_rejects(p_values):
 
 
 def test_a_worked_example():
-    adjusted = adjusted_p_values(np.array([0.01, 0.04, 0.03, 0.5]))
+    adjusted = false_discovery_control(np.array([0.01, 0.04, 0.03, 0.5]))
     assert adjusted == pytest.approx([0.04, 4 * 0.04 / 3, 4 * 0.04 / 3, 0.5])
 
 

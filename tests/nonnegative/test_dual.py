@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.nonnegative import Task
 from nablasso.nonnegative.dual import SlopePoint
-from nablasso.nonnegative.fitting import PSDFitter
+from nablasso.nonnegative.fitting import PSDFitter, fit_path
 from nablasso.nonnegative.losses import (
     GaussianLoss,
     PinballLoss,
@@ -20,8 +20,7 @@ from nablasso.solvers import Status
 
 def fit(task, *, tol, max_iter=None, solver="auto"):
     """The one fit of a task at its own weights."""
-    fitter = PSDFitter(task, solver=solver)
-    (found,) = fitter.path([(task.l1, task.l2)], tol=tol, max_iter=max_iter)
+    (found,) = fit_path([task], solver, tol=tol, max_iter=max_iter)
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.nonnegative.fitting import PSDFitter, choose_anchors, make_factor
+from nablasso.nonnegative.fitting import PSDFitter, choose_anchors, fit_path, make_factor
 from nablasso.nonnegative.model import pair_integrals
 from tests.nonnegative.test_dual import fit, make_task
 
@@ -71,9 +71,9 @@ def test_anchors_are_fixed_by_the_seed():
 
 def test_a_path_ends_where_a_single_fit_does():
     task = make_task("density")
-    weights = [(w * task.l1, w * task.l2) for w in (10.0, 1.0, 0.1)]
-    *_, last = PSDFitter(task).path(weights, tol=1e-7)
-    single = fit(replace(task, l1=weights[-1][0], l2=weights[-1][1]), tol=1e-7)
+    tasks = [replace(task, l1=w * task.l1, l2=w * task.l2) for w in (10.0, 1.0, 0.1)]
+    *_, last = fit_path(tasks, tol=1e-7)
+    single = fit(tasks[-1], tol=1e-7)
     assert last.primal == pytest.approx(single.primal, abs=3e-7)
 
 

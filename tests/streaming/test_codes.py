@@ -95,3 +95,11 @@ def test_codes_on_a_grid_are_those_of_a_search(power):
     values = np.concatenate([x, plan.edges, np.nextafter(plan.edges, np.inf), [1e308, -1e308]])
     np.testing.assert_array_equal(plan.encode(values), np.searchsorted(plan.edges, values))
     assert plan.encode(values[:9000].astype(np.float32)).max() < len(plan.centres)
+
+
+def test_a_level_has_the_slope_to_the_level_below():
+    made = column(np.repeat([0.0, 1.0, 3.0], 20))
+    table = made.table[:, :2]
+    at = made.slopes(np.array([-1.0, 0.0, 1.0, 3.0, 4.0]), 2)
+    first, second = table[1] - table[0], (table[2] - table[1]) / 2
+    np.testing.assert_allclose(at, [0 * first, first, first, second, 0 * first])

@@ -101,6 +101,13 @@ class Table:
             deviations=self.deviations[columns],
         )
 
+    def spread(self, values: NDArray[Any], fill: Any = 0.0) -> NDArray[Any]:
+        """Values per column (..., d) as values per input column; constant ones get ``fill``."""
+        shape = (*values.shape[:-1], len(self.scaler.centre))
+        out = np.full(shape, fill, dtype=values.dtype)
+        out[..., self.columns] = values
+        return out
+
 
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame in memory, of pandas or polars."""

@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from nablasso.data.table import Table, is_in_blocks, prepare
@@ -42,13 +41,13 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     Check,
     check_count,
-    check_new_data,
     check_parameters,
     check_rate,
     column_indices,
     feature_kinds,
     group_labels,
     groups_of,
+    standardised,
     target_name,
 )
 from nablasso.kernels import as_kernel
@@ -473,8 +472,7 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
         interval : array, shape (n_samples, 2)
             Lower and upper ends; only with ``return_interval``.
         """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
+        Z = standardised(self, X)
         y = self._y_mean + self._functions[0].values(Z)
         if return_interval is None:
             return y

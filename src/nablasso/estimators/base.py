@@ -43,6 +43,7 @@ from nablasso.estimators.validation import (
     correlated_pairs,
     feature_kinds,
     group_labels,
+    standardised,
 )
 from nablasso.losses import Logistic, Loss, Squared, as_loss
 from nablasso.solvers import Status
@@ -178,8 +179,8 @@ class PredictsNumbers(RegressorMixin):
 
     def predict(self, X: Any) -> Array:
         """Predict the target."""
-        check_is_fitted(self)
-        return np.asarray(self._target.loss.mean(self._link(check_new_data(self, X))))
+        link = self._link(check_new_data(self, X))
+        return np.asarray(self._target.loss.mean(link))
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the predicted function, in the units of ``X`` and ``y``.
@@ -188,7 +189,6 @@ class PredictsNumbers(RegressorMixin):
         -------
         array, shape (n_samples, n_features)
         """
-        check_is_fitted(self)
         X = check_new_data(self, X)
         gradients = self._functions[0].gradients(self._scaler.transform(X)) / self._scaler.scale
         if not isinstance(self._target.loss, Squared):
@@ -251,8 +251,7 @@ class PredictsClasses(ClassifierMixin):
         -------
         array, shape (n_samples,) for two classes, (n_samples, n_classes) for more
         """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
+        Z = standardised(self, X)
         odds = np.column_stack([function.values(Z) for function in self._functions])
         return odds[:, 0] if len(self.classes_) == 2 else odds
 
@@ -274,8 +273,7 @@ class PredictsClasses(ClassifierMixin):
         array, shape (n_samples, n_features) for two classes, (n_samples, n_classes, n_features)
             for more
         """
-        check_is_fitted(self)
-        Z = self._scaler.transform(check_new_data(self, X))
+        Z = standardised(self, X)
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
         return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))
 

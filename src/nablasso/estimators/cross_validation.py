@@ -17,7 +17,6 @@ import inspect
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -38,7 +37,7 @@ from nablasso.data.table import MIN_ROWS, Table
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data, Selector, gaps_of
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.validation import as_floats, check_count
+from nablasso.estimators.validation import as_floats, check_count, check_new_data, check_rate
 from nablasso.paths import alpha_grid
 from nablasso.progress import run_jobs
 from nablasso.regression.models import FewRows
@@ -356,17 +355,15 @@ def path(
             f"SparseGradientRegressor() or HierarchicalKernelRegressor(); got {estimator!r}."
         )
     check_count(n_alphas, "n_alphas", none=True)
-    if eps is not None and not (isinstance(eps, Real) and 0 < float(eps) < 1):
-        raise InvalidParameterError(f"eps must lie between 0 and 1; got {eps!r}.")
-    if X_unlabeled is None:
-        data = estimator._read(X, y, sample_weight)
-    elif hasattr(estimator, "_data"):
-        data = estimator._data(X, y, sample_weight, X_unlabeled)
-    else:
-        raise InvalidParameterError(
-            f"X_unlabeled is for the lasso on derivatives; {type(estimator).__name__} takes no "
-            "such rows. Leave them out."
-        )
+    check_rate(eps, "eps", none=True)
+    data = estimator._read(X, y, sample_weight)
+    if X_unlabeled is not None:
+        if "X_unlabeled" not in inspect.signature(estimator.fit).parameters:
+            raise InvalidParameterError(
+                f"X_unlabeled is for the lasso on derivatives; {type(estimator).__name__} takes no "
+                "such rows. Leave them out."
+            )
+        data = data._replace(unlabelled=check_new_data(estimator, X_unlabeled))
     count, least = estimator.along
     asked = (n_alphas or count) if alphas is None else alphas
     walked: Path = estimator._path(data, estimator._table(data), asked, eps or least)

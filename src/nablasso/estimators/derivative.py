@@ -55,10 +55,9 @@ from nablasso.estimators.validation import (
     check_non_negative,
     check_share,
     feature_names,
-    spread,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily
+from nablasso.paths import DEFAULT_FRACTION, ProblemFamily
 from nablasso.penalties import Partition, Penalty
 from nablasso.problems import ABOVE
 from nablasso.progress import track
@@ -106,12 +105,11 @@ class Fit(Proof):
 
     def left_out_losses(self) -> tuple[Array, Array]:
         """Loss of each row under the null model, and under the refit without the row."""
-        loss, table = self.family.loss, self.family.table
-        fits = self.family.formulation.fit_intercept or loss.translates
-        nothing = np.zeros_like(table.y)
-        null = loss.best_intercept(table.y, nothing, table.weights) if fits else 0.0
-        left_out = table.y - self.family.refit(self.support).loo_residuals
-        return loss.value(table.y, nothing + null), loss.value(table.y, left_out)
+        sample = self.family.sample
+        if sample.loss.translates:
+            sample = replace(sample, fit_intercept=True)
+        left_out = sample.y - self.family.refit(self.support).loo_residuals
+        return sample.loss.value(sample.y, sample.null), sample.loss.value(sample.y, left_out)
 
 
 @estimator
@@ -195,13 +193,10 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         X_unlabeled: Any = None,
     ) -> Self:
         """Select variables and fit the function."""
-        return self._fit(self._data(X, y, sample_weight, X_unlabeled), groups)
-
-    def _data(self, X: Any, y: Any, sample_weight: Any, unlabelled: Any) -> Data:
         data: Data = self._read(X, y, sample_weight)
-        if unlabelled is None:
-            return data
-        return data._replace(unlabelled=check_new_data(self, unlabelled))
+        if X_unlabeled is not None:
+            data = data._replace(unlabelled=check_new_data(self, X_unlabeled))
+        return self._fit(data, groups)
 
     def _fit_at(
         self,
@@ -233,36 +228,30 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
             fits.append(Fit(problem, solution, family))
         self._unpack(data, fits)
 
-    def _formulation(self) -> Formulation:
-        """What the parameters ask for; the data's columns are known by now."""
-        labels, kept = self._groups()
-        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))
-
-        def penalty(columns: Index) -> Penalty:
-            partition = Partition(labels[columns])
-            return Penalty(partition, weights[columns][partition.first], self.l1_ratio)
-
-        return Formulation(
-            kernel=clone(as_kernel(self.kernel)),
-            length_scale=self.length_scale,
-            penalty=penalty,
-            fit_intercept=self.fit_intercept,
-            loss=self._loss(),
-        )
-
     def _families(
         self, table: Table, width: float, unlabelled: Array | None
     ) -> list[ProblemFamily]:
         """One family of problems per function."""
-        points = penalty_points(table, unlabelled)
-        shared = ProblemFamily(table, self._formulation(), width, points)
+        labels, kept = self._groups()
+        weights = np.where(kept, 0.0, _group_weights(self.group_weights, labels))[table.columns]
+        partition = Partition(labels[table.columns])
+        shared = ProblemFamily(
+            table,
+            clone(as_kernel(self.kernel)),
+            Penalty(partition, weights[partition.first], self.l1_ratio),
+            self.length_scale,
+            multiplier=width,
+            fit_intercept=self.fit_intercept,
+            loss=self._loss(),
+            points=penalty_points(table, unlabelled),
+        )
         if self._target.classes is None:
             return [shared]
         return [shared.with_target(target) for target in self._target.functions(table.y).T]
 
     def _unpack(self, data: Data, fits: list[Fit]) -> None:
         """What the solved problems say, per column of the input."""
-        first, table, d = fits[0], fits[0].family.table, data.X.shape[1]
+        first, table = fits[0], fits[0].family.table
         for fit in fits:
             steepness = fit.family.steepness(fit.solution)
             if steepness > STEEP and (fit.support.any() or not self.debias):
@@ -275,14 +264,14 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         proven = np.any([fit.support & fit.certified for fit in fits], axis=0)
         outside = np.all([~fit.support & fit.certified for fit in fits], axis=0)
         support = np.any([fit.support for fit in fits], axis=0)
-        bounds = [np.max([fit.bounds[end] for fit in fits], axis=0) for end in (0, 1)]
-        self.support_ = spread(support, table, d, fill=False)
-        self._keep_importances(np.array([spread(fit.importances, table, d) for fit in fits]))
-        self.importance_bounds_ = np.column_stack([spread(bound, table, d) for bound in bounds])
-        self.support_certified_ = spread(proven | outside, table, d, fill=True)
+        bounds = np.max([fit.bounds for fit in fits], axis=0)
+        self.support_ = table.spread(support, False)
+        self._keep_importances(table.spread(np.array([fit.importances for fit in fits])))
+        self.importance_bounds_ = table.spread(bounds).T.copy()
+        self.support_certified_ = table.spread(proven | outside, True)
         self.alpha_, self.ridge_ = first.problem.alpha, first.problem.ridge
-        self.kernel_, self.length_scale_ = first.family.formulation.kernel, first.family.width
-        self.scales_ = spread(first.family.space.scales, table, d)
+        self.kernel_, self.length_scale_ = first.family.kernel, first.family.width
+        self.scales_ = table.spread(first.family.space.scales)
         self.loss_ = first.family.loss
         self._target: Target = replace(self._target, loss=self.loss_)
         self._keep_solved(fits)
@@ -304,11 +293,10 @@ class DerivativeEstimator(Answers, Selects, InKernel, Selector):
         steps = walk_path(problem, grid[::-1], solver, flat)
         tracked = track(steps, len(grid), "path", verbose=self.verbose)
         fits = [Fit(*solved, family) for solved in tracked][::-1]
-        d = data.X.shape[1]
         return Path(
             grid,
-            np.array([spread(fit.support, table, d, fill=False) for fit in fits]),
-            np.array([spread(fit.importances, table, d) for fit in fits]),
+            table.spread(np.array([fit.support for fit in fits]), False),
+            table.spread(np.array([fit.importances for fit in fits])),
             feature_names(self),
             top,
             ridge=ridge,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+from scipy.stats import false_discovery_control
 from sklearn.base import (
     BaseEstimator,
     MetaEstimatorMixin,
@@ -463,7 +464,7 @@ class RandomizationTest(WrappedSelector):
             verbose=self.verbose,
         )
         self.p_values_ = p_values[labels]
-        self.adjusted_p_values_ = inference.adjusted_p_values(p_values)[labels]
+        self.adjusted_p_values_ = false_discovery_control(p_values)[labels]
         self.support_ = self.adjusted_p_values_ <= self.fdr * (1 + inference.TIE)
         return self
 

@@ -26,10 +26,10 @@ from nablasso.data.table import Scaler, discrete_columns
 from nablasso.estimators.base import class_shares
 from nablasso.estimators.validation import (
     behind,
-    check_new_data,
     column_indices,
     feature_names,
     players,
+    standardised,
 )
 from nablasso.prediction.predictor import Predictor
 from nablasso.reading.explanation import Explanation
@@ -327,8 +327,7 @@ class Explains:
             predict too; rows add up to the predictions. A dict of them by class where there are
             more than two.
         """
-        check_is_fitted(self)
-        Z, read = self._scaler.transform(check_new_data(self, X)), self._explanation
+        Z, read = standardised(self, X), self._explanation
         parts = read.contributions(Z[:, read.chosen])
         parts[:, 0] += getattr(self, "_y_mean", 0.0)
         names = ["bias", *player_names(self)]

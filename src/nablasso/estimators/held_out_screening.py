@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.cells import listed
 from nablasso.estimators.base import Data, Grouped, Selects, Target, read_classes, read_numbers
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
-from nablasso.estimators.validation import at_least, feature_names, groups_of, spread
+from nablasso.estimators.validation import at_least, feature_names, groups_of
 from nablasso.losses import Logistic, Squared
 from nablasso.regression.models import FewRows
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
@@ -78,13 +78,13 @@ class HeldOutScreening(Selects, Grouped):
             Numbers or labels.
         """
         data, target = self._read(X, y, sample_weight)
-        table, d = target.table(data, standardize=True), data.X.shape[1]
+        table = target.table(data, standardize=True)
         rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
         n_pairs = SHORTLISTED_PAIRS if self.pairs else 0
         found = screen(rows, n_spare=self.n_spare, n_pairs=n_pairs, verbose=self.verbose)
-        self.scores_ = spread(found.scores, table, d)
-        self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)
-        self.support_ = spread(found.open[rows.labels], table, d, fill=False)
+        self.scores_ = table.spread(found.scores)
+        self.clear_ = table.spread(found.clear[rows.labels], False)
+        self.support_ = table.spread(found.open[rows.labels], False)
         self.chance_ = by_chance(*rows.X.shape)
         return self
 

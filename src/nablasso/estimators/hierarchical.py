@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table
 from nablasso.errors import InvalidParameterError, warn
@@ -54,21 +53,22 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     at_least,
     check_count,
-    check_new_data,
     check_positive,
     check_share,
     column_indices,
     feature_names,
     group_labels,
+    standardised,
 )
 from nablasso.hierarchy import KernelDag
 from nablasso.hierarchy.dag import Hierarchy, Node
 from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.hierarchy.grid import Flat, Grid
-from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
+from nablasso.hierarchy.refit import HullLearner, Pruner
 from nablasso.hierarchy.search import Found, Search, largest_alpha
 from nablasso.losses import LossSample
 from nablasso.paths import DEFAULT_FRACTION
+from nablasso.penalties import Partition
 from nablasso.progress import track
 from nablasso.regression.ridge import saving
 from nablasso.types import Array, Mask
@@ -225,7 +225,7 @@ class KernelSelector(Answers, Selects, Selector):
         learner = self._learner(table, self.beta)
         top = largest_alpha(self._only(learner.searches))
         grid = decreasing(alphas, top, eps)
-        steps = learner.walk(grid, beyond=True)
+        steps = learner.walk(grid, certify=True, beyond=True)
         tracked = track((found for (found,) in steps), len(grid), "path", verbose=self.verbose)
         finds = until_interrupt(tracked, "The path was", f"of {len(grid)} alphas.")
         return Path(
@@ -252,8 +252,7 @@ class KernelSelector(Answers, Selects, Selector):
         -------
         array, shape (n_samples,), or (n_samples, n_classes) with more than two classes
         """
-        check_is_fitted(self)
-        Z, name = self._scaler.transform(check_new_data(self, X)), node
+        Z, name = standardised(self, X), node
         if self.dag is None:
             try:
                 name = tuple(sorted((int(column), int(level)) for column, level in node))
@@ -283,35 +282,24 @@ class KernelSelector(Answers, Selects, Selector):
             default = "hermite" if self.interactions else "spline"
             chosen = default if self.decomposition is None else self.decomposition
             parts = as_decomposition(chosen, self.degree)
-            labels = group_labels(self, self.feature_groups)[table.columns]
-            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-            labels = np.argsort(np.argsort(first))[inverse]  # numbered as they appear
-            grid = Grid(table.X, table.weights, parts, labels.astype(np.intp), **options)
+            groups = Partition(group_labels(self, self.feature_groups)[table.columns])
+            grid = Grid(table.X, table.weights, parts, groups.labels, **options)
             return grid if self.interactions else Flat(grid, l1_ratio=float(self.l1_ratio))
         if not isinstance(self.dag, KernelDag):
             raise InvalidParameterError(
                 "dag must be a nablasso.hierarchy.ExplicitDag or another KernelDag; got "
                 f"{self.dag!r}."
             )
-        X = np.zeros((len(table.X), self.n_features_in_))
-        X[:, table.columns] = table.X
-        return self.dag.on(X, table.weights, **options)
+        return self.dag.on(table.spread(table.X), table.weights, **options)
 
     def _learner(
-        self,
-        table: Table,
-        beta: float | None,
-        *,
-        certify: bool = True,
-        pruners: list[Pruner] | None = None,
+        self, table: Table, beta: float | None, pruners: list[Pruner] | None = None
     ) -> HullLearner:
         """All functions on the table's rows; ``pruners`` of another beta may be used again."""
-        hierarchy, p = self._hierarchy(table, beta), table.weights
+        hierarchy, p, loss = self._hierarchy(table, beta), table.weights, self._target.loss
         kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
         budget = (kernels, float(self.max_memory), float(self.max_work))
-        samples = [
-            LossSample(target, p, self._target.loss) for target in self._target.functions(table.y).T
-        ]
+        samples = [LossSample(target, p, loss) for target in self._target.functions(table.y).T]
         own = np.isin(table.columns, column_indices(self, self.always_keep, "always_keep"))
         members = enumerate(hierarchy.members or [])
         kept: list[Node] = [((g, 1),) for g, columns in members if own[list(columns)].any()]
@@ -320,15 +308,9 @@ class KernelSelector(Answers, Selects, Selector):
         prunes = rule is not None if self.prune is None else self.prune
         if pruners is None and (prunes or rule == "ebic"):
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
-        options = (float(self.tol), *budget, certify, self.max_iter)
-        return HullLearner(
-            hierarchy,
-            kept,
-            origin,
-            [Search(hierarchy, sample, *options) for sample in samples],
-            pruners,
-            [Refitter(hierarchy, sample, origin, kept) for sample in samples],
-        )
+        options = (float(self.tol), *budget, self.max_iter, kept)
+        searches = [Search(hierarchy, sample, *options) for sample in samples]
+        return HullLearner(searches, origin, pruners)
 
     def _support(self, table: Table, learner: HullLearner, found: Found) -> Mask:
         """Selected columns of the input, and those always kept with their group."""
@@ -358,10 +340,8 @@ class KernelSelector(Answers, Selects, Selector):
         alpha = DEFAULT_FRACTION * self.alpha_max_ if alpha is None else float(alpha)
         count = int(np.ceil(np.log(max(self.alpha_max_ / alpha, 1.0)) / np.log(STEP)))
         steps = alpha * STEP ** np.arange(count, -1, -1.0) if way is None else way
-        finds = [
-            self._descend(search, steps, learner.kept, solved=way is not None)
-            for search in learner.searches
-        ]
+        tracked = track(steps, len(steps), "alphas", verbose=self.verbose)
+        finds = learner.descend(tracked, solved=way is not None)
         for found in finds:
             self._warn_unless_solved(found, alpha)
         self._unpack(data, table, learner, learner.pruned(finds))
@@ -372,25 +352,6 @@ class KernelSelector(Answers, Selects, Selector):
         self.certified_ = all(found.certified for found in finds)
         self.certificate_ = finds[int(np.argmax([found.gap for found in finds]))].rule
         self.search_status_ = next((f.reason for f in finds if not f.certified), "certified")
-
-    def _descend(self, search: Search, alphas: Array, kept: list[Node], *, solved: bool) -> Found:
-        """Walk down to the last alpha with warm starts, and certify there.
-
-        From a cold start a search near the end of its budget takes in what is large at ``f = 0``.
-        ``solved`` goes back to the last alpha at which the budget sufficed, and where there is no
-        certificate to be had the hull is that of the candidate that was chosen.
-        """
-        found: Found | None = None
-        for k in track(range(len(alphas)), len(alphas), "alphas", verbose=self.verbose):
-            here = search.run(float(alphas[k]), found, kept, certify=False)
-            if solved and here.is_cut and found is not None:
-                break
-            found = here
-        assert found is not None
-        final = search.run(found.alpha, found, kept)
-        if solved and not final.certified:
-            return search.run(found.alpha, found, kept, grow=False)
-        return final
 
     def _unpack(self, data: Data, table: Table, learner: HullLearner, finds: list[Found]) -> None:
         """Set what belongs to the selected nodes."""
@@ -565,7 +526,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         pruners: list[Pruner] | None = None
         for cell in cells:
             beta, count = cell.fixed.get("beta"), 0
-            learner = self._learner(table, beta, certify=False, pruners=pruners)
+            learner = self._learner(table, beta, pruners)
             pruners = learner.pruners
             for finds in learner.walk(cell.alphas):
                 count += 1
@@ -597,9 +558,8 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         params = grid_points(cells)[: len(values)]
         self._warn_of_paths_cut(int(np.isnan(values).sum()), len(values))
         equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
-        betas = np.array([each.get("beta", 0.0) for each in params])
-        alphas = np.array([each["alpha"] for each in params])
-        best = np.lexsort((-alphas, -betas, ~equal))[0]
+        weights = [(each.get("beta", 0.0), each["alpha"]) for each in params]
+        best = max(np.flatnonzero(equal), key=lambda k: weights[k])
         self._choose(params, {"score": -values[None]}, allowed=np.arange(len(values)) == best)
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:

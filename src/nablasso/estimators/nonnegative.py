@@ -34,6 +34,7 @@ from nablasso.estimators.cross_validation import (
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     Check,
+    as_floats,
     check_count,
     check_new_data,
     check_positive,
@@ -44,7 +45,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.nonnegative import Base, FittedTask, PSDModel, Task
-from nablasso.nonnegative.fitting import PSDFitter
+from nablasso.nonnegative.fitting import fit_path
 from nablasso.nonnegative.losses import density_loss
 from nablasso.nonnegative.task import natural_height
 from nablasso.progress import track
@@ -67,8 +68,6 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
     ----------
     objective_ : float
         Objective reached, in units of the scaled target.
-    dual_gap_ : float
-        Bound on its distance from the optimum.
     solver_status_ : str
         How the solver ended.
     length_scale_ : float
@@ -166,10 +165,9 @@ class NonnegativeEstimator(InKernel, SolvedEstimator):
         """The table, and what is done once, before the first fit."""
         return self._prepare(data)
 
-    def _path(self, tasks: list[Task], *, tol: float, max_iter: int | None) -> Iterable[FittedTask]:
+    def _path(self, tasks: list[Task], **how: Any) -> Iterable[FittedTask]:
         """Fits of tasks that differ in their weights alone, from heavy to light."""
-        weights = [(task.l1, task.l2) for task in tasks]
-        return PSDFitter(tasks[0], self.solver).path(weights, tol=tol, max_iter=max_iter)
+        return fit_path(tasks, self.solver, **how)
 
     def _task(
         self, table: Table, *, width: float, weight: float, linear_weight: float | None = None
@@ -226,10 +224,12 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         given = self.default_widths if self.widths is None else self.widths
         widths = sorted(positive_list(given, "widths").tolist(), reverse=True)
         given = self.default_weights if self.weights is None else self.weights
-        if self.linear_share is None:
-            rows = positive_list(given, "weights")[:, None]
-        else:
-            rows = _positive_pairs(given, self.linear_share)
+        own = self.linear_share is not None and as_floats(given).shape[1:] == (2,)
+        rows = positive_list(np.ravel(given) if own else given, "weights")[:, None]
+        if own:
+            rows = rows.reshape(-1, 2)
+        elif self.linear_share is not None:
+            rows = rows * (1.0, self.linear_share)
         names = ("weight", "linear_weight")[: rows.shape[1]]
         ordered = [
             dict(zip(names, row, strict=True)) for row in np.unique(rows, axis=0)[::-1].tolist()
@@ -259,20 +259,6 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """A number of folds is over as many rows as candidates are judged on: as good as random."""
         return super()._folds(data, table.first(TUNING_ROWS), groups)
-
-
-def _positive_pairs(values: Any, share: float) -> Array:
-    """Pairs of positive weights as they are, single ones and their share, (k, 2)."""
-    try:
-        pairs = [(v, share * v) if np.ndim(v) == 0 else tuple(map(float, v)) for v in values]
-        array = np.array(pairs, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape[1:] != (2,) or not (np.isfinite(array) & (array > 0)).all():
-        raise InvalidParameterError(
-            f"weights must be a list of positive numbers or pairs of such; got {values!r}."
-        )
-    return array
 
 
 @estimator

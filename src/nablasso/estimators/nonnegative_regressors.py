@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.cells import listed
 from nablasso.data.table import Table, check_weights, weighted_quantiles
@@ -74,7 +73,6 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
         -------
         array, shape (n_samples,), or (n_samples, n_outputs) of several outputs
         """
-        check_is_fitted(self)
         Z = self._outputs(self._values(check_new_data(self, X)))
         return Z[:, 0] if self._flat else Z
 
@@ -105,7 +103,6 @@ class NonnegativeRegressor(RegressorMixin, NonnegativeEstimator):
 
     def _judge(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Negative mean loss of any rows."""
-        check_is_fitted(self)
         X, y = check_new_data(self, X), column_or_1d(np.asarray(y, dtype=float))
         check_consistent_length(X, y)
         return self._held_out(Data(X, y, check_weights(sample_weight, len(y))))
@@ -192,7 +189,6 @@ class PSDRegressor(NonnegativeRegressor):
 
     def predict_gradient(self, X: Any) -> Array:
         """Gradient of the prediction, in the units of ``X`` and ``y``, shape (n, d)."""
-        check_is_fitted(self)
         X = check_new_data(self, X)
         out, columns, scaler = np.zeros(X.shape), self._inputs.columns, self._inputs.scaler
         if columns.size:
@@ -272,7 +268,6 @@ class HeteroscedasticRegressor(WithFreeParts):
         -------
         array, shape (n_samples,), or a pair of such
         """
-        check_is_fitted(self)
         mean, deviation = self._moments(self._values(check_new_data(self, X)))
         return (mean, deviation) if return_std else mean
 
@@ -410,8 +405,7 @@ class MultiQuantileRegressor(WithFreeParts):
                 units = np.concatenate([table.deviations, np.ones(len(labels))])
                 X = Inputs(table, self._relative).seen(table.X) / units
                 scales = evidence_scales(X, table.y, table.weights, doubled) / units
-                self._relative[:] = 0.0
-                self._relative[:, table.columns] = scales.reshape(2, -1)
+                self._relative = table.spread(scales.reshape(2, -1))
         return table
 
     def _outputs(self, F: Array) -> Array:

@@ -27,17 +27,17 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import false_discovery_control
 from sklearn.utils import check_random_state
 
 from nablasso import answer as words
 from nablasso.answer import WEAK
 from nablasso.data.table import Table, discrete_columns
-from nablasso.estimators.base import CLEAR_GAIN, keep_gaps, nothing_status
+from nablasso.estimators.base import CLEAR_GAIN, gap_of, keep_gaps, nothing_status
 from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
 from nablasso.inference import (
     HeldOutFold,
-    adjusted_p_values,
     as_conditional,
     enough_draws,
     randomization_p_values,
@@ -94,11 +94,6 @@ class Proof:
 
     problem: Problem
     solution: Solution
-
-    @property
-    def gap(self) -> tuple[float, float, float]:
-        """The gap, the objective and that at ``f = 0``."""
-        return self.solution.gap, self.solution.primal, self.problem.reference
 
     @cached_property
     def support(self) -> Mask:
@@ -230,7 +225,7 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
         proofs = certify_selection(setting, list((few.Y if loss.translates else few.targets).T))
     selector.alpha_ = proofs[0].problem.alpha if proofs else 0.0
     selector.ridge_ = proofs[0].problem.ridge if proofs else 0.0
-    keep_gaps(selector, (proof.gap for proof in proofs), (one.solution.n_iter for one in proofs))
+    keep_gaps(selector, map(gap_of, proofs), (one.solution.n_iter for one in proofs))
     selector.certificate_ = METRIC
     selector.importance_bounds_ = np.zeros((d, 2))
     selector.support_certified_ = np.ones(d, dtype=bool)
@@ -285,7 +280,7 @@ def discoveries(
     )
     gain = paired(gains, rows.weights)
     convincing = gain.mean > CLEAR_GAIN * gain.error
-    discovered = (adjusted_p_values(p_values) <= fdr) & convincing
+    discovered = (false_discovery_control(p_values) <= fdr) & convincing
     kept = np.isin(np.arange(rows.n_groups), rows.kept)
     order = np.lexsort((p_values, ~kept))[: rows.n_groups if rows.most is None else rows.most]
     groups = np.sort(order[discovered[order] | kept[order]])

@@ -54,7 +54,6 @@ from nablasso.estimators.validation import (
     check_new_data,
     check_positive,
     feature_names,
-    spread,
 )
 from nablasso.gradients.learner import (
     SOLVERS,
@@ -173,7 +172,6 @@ class SparseGradientEstimator(
         array, shape (n_samples, n_components): standardised ``X`` times ``components_``; one
             column of zeros, and a warning, where nothing was selected.
         """
-        check_is_fitted(self)
         X = check_new_data(self, X)
         if not self.support_.any():
             warn(
@@ -194,11 +192,11 @@ class SparseGradientEstimator(
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
-    def _on(self, table: Table) -> GradientData:
+    def _learner(self, table: Table, tol: float) -> Learner:
         """What the parameters ask for on a table."""
+        require_memory(len(table.X), min(table.X.shape))
         labels, kept = self._groups()
-        weights = np.where(kept, 0.0, np.bincount(labels)[labels])
-        return GradientData(
+        data = GradientData(
             table,
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
@@ -208,18 +206,14 @@ class SparseGradientEstimator(
             ridge=None if self.ridge is None else float(self.ridge),
             classes=self._target.classes is not None,
             labels=labels,
-            group_weights=weights,
+            group_weights=np.where(kept, 0.0, np.bincount(labels)[labels]),
         )
+        max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
+        targets = self._target.functions(table.y)
+        return Learner(data, targets, SOLVERS[self.solver](tol, max_iter))
 
     def _table(self, data: Data, **options: Any) -> Table:
         return super()._table(data, centre_x=True)
-
-    def _learner(self, table: Table, tol: float) -> Learner:
-        n, p = table.X.shape
-        require_memory(n, min(p, n))
-        max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-        targets = self._target.functions(table.y)
-        return Learner(self._on(table), targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -261,20 +255,17 @@ class SparseGradientEstimator(
     def _fit_at(self, data: Data, table: Table, *, learner: Learner, alpha: float | None) -> None:
         self._warn_of_isolated(learner.data)
         value = DEFAULT_FRACTION * learner.alpha_scale if alpha is None else float(alpha)
-        fits = learner.fits(value)
-        if self.adaptive_weights:
-            fits = learner.adapted(fits)
+        (fits,) = self._walk(learner, np.array([value]))
         for fit in fits:
             self._warn_of_gap(fit)
         self._unpack(data, table, learner, fits)
 
     def _selected(self, fits: list[GradientFit], table: Table) -> tuple[Mask, Array]:
         """Support of the input's columns over all functions, and importances of each."""
-        support, own, d = union_of(fits), fits[0].data.table, self.n_features_in_
+        support, own = union_of(fits), fits[0].data.table
         unit = 1.0 if self._target.classes is not None else table.y_scale
-        norms = [np.where(support, fit.norms, 0.0) * own.deviations / unit for fit in fits]
-        rows = np.array([spread(of_function, own, d) for of_function in norms])
-        return spread(support, own, d, fill=False), rows
+        norms = np.where(support, [fit.norms for fit in fits], 0.0) * own.deviations / unit
+        return own.spread(support, False), own.spread(norms)
 
     def _unpack(self, data: Data, table: Table, learner: Learner, fits: list[GradientFit]) -> None:
         """Solutions as fitted attributes."""
@@ -347,7 +338,7 @@ def ridge_on(features: Array, table: Table) -> Refit:
     F, y, weights = features[:MAX_ROWS], table.y[:MAX_ROWS], table.weights[:MAX_ROWS]
     columns, weights = np.flatnonzero(np.ptp(F, axis=0) > 0), weights / weights.sum()
     F = np.ascontiguousarray(F[:, columns])
-    width = length_scale(Gaussian(), F, weights, "median") if F.shape[1] else 1.0
+    width = length_scale(Gaussian(), F, weights, "median")
     sample, scales = LossSample(y, weights, Squared()), np.full(len(columns), 1 / width)
     return refit(sample, Gaussian(), F, columns, scales)
 

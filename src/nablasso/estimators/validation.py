@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nablasso.data.cells import LARGEST, as_pandas, listed, name_problems, read_cells
 from nablasso.data.encoding import Encoding, plain_encoding
@@ -84,16 +84,23 @@ def check_rows(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any
 
 
 def check_new_data(estimator: BaseEstimator, X: Any) -> Array:
-    """``X`` of the shape and names seen in ``fit``; of a table, its numbers.
+    """``X`` of the shape and names seen in ``fit``, which must have been; of a table, its numbers.
 
     Columns of a data frame may be in any order, and those that predictions do not depend on absent.
     """
+    check_is_fitted(estimator)
     encoding = getattr(estimator, "_encoding", None)
     if encoding is not None and (is_frame(X) or not encoding.is_plain):
         return _encoded_rows(estimator, X, encoding)
     X = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     check_finite_columns(estimator, X)
     return np.asarray(X)
+
+
+def standardised(estimator: Any, X: Any) -> Array:
+    """New rows in the units of the fitted functions."""
+    X = check_new_data(estimator, X)
+    return np.asarray(estimator._scaler.transform(X))
 
 
 def _encoded_rows(estimator: BaseEstimator, X: Any, encoding: Encoding) -> Array:
@@ -312,13 +319,6 @@ def feature_kinds(X: Array) -> NDArray[np.str_]:
     return np.where(np.ptp(X, axis=0) == 0, "constant", kinds)
 
 
-def spread(values: NDArray[Any], table: Table, d: int, fill: Any = 0.0) -> NDArray[Any]:
-    """Values per table column as values per input column; constant columns get ``fill``."""
-    out = np.full(d, fill, dtype=values.dtype)
-    out[table.columns] = values
-    return out
-
-
 def correlated_pairs(table: Table, chosen: Index) -> list[tuple[int, int]]:
     """Pairs (selected, other), as input columns, with correlation of at least 0.95 in size."""
     pairs, inside = [], np.zeros(table.X.shape[1], dtype=bool)
@@ -412,7 +412,7 @@ def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     given["X"] = encoding.encode(typed)
     if given.get("X_unlabeled") is not None:
         given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])
-    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    _fit_numbers(model, encoding, given)
 
 
 def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
@@ -427,13 +427,13 @@ def _fit_blocks(model: Any, fit: Any, given: dict[str, Any]) -> None:
             source = given["X"] = encoded(source)
     encoding = source.reading.encoding
     assert encoding is not None
-    _adopt(model, _fitted_clone(model, encoding, given), encoding)
+    _fit_numbers(model, encoding, given)
     if not source.named:
         del model.feature_names_in_
 
 
-def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
-    """A clone, fitted to the numbers."""
+def _fit_numbers(model: Any, encoding: Encoding, given: dict[str, Any]) -> None:
+    """Fit a clone to the numbers, and take over what it found, said of the table's columns."""
     model.n_features_in_ = len(encoding.columns)
     model.feature_names_in_ = np.array([c.name for c in encoding.columns], dtype=object)
     numbers, known = clone(model), model.get_params()
@@ -451,11 +451,7 @@ def _fitted_clone(model: Any, encoding: Encoding, given: dict[str, Any]) -> Any:
             places = column_indices(model, kept, "always_keep")
             inside = np.flatnonzero(np.isin(encoding.origin, places)).tolist()
             numbers.set_params(**{f"{prefix}always_keep": inside})
-    return numbers.fit(**given)
-
-
-def _adopt(model: Any, numbers: Any, encoding: Encoding) -> None:
-    """Take over what the model of the numbers found, said of the columns of the table."""
+    numbers.fit(**given)
     own = {*model.get_params(deep=False), "n_features_in_", "feature_names_in_", "_encoded_by"}
     for name, value in vars(numbers).items():
         if name not in own:

@@ -167,10 +167,7 @@ class GradientData:
     @cached_property
     def width(self) -> float:
         """Length scale of the kernel."""
-        X = self.table.X
-        if not X.shape[1]:
-            return 1.0
-        return length_scale(self.kernel, X, self.table.weights, self.length_scale)
+        return length_scale(self.kernel, self.table.X, self.table.weights, self.length_scale)
 
     @cached_property
     def pairs(self) -> RowPairs:
@@ -272,13 +269,10 @@ class Learner:
                 return
             starts = [fit.solution.point for fit in fits]
 
-    def fits(
-        self, alpha: float, starts: Sequence[GradientPoint] | None = None
-    ) -> list[GradientFit]:
+    def fits(self, alpha: float, starts: Sequence[GradientPoint]) -> list[GradientFit]:
         """Fits of all targets at one alpha."""
-        found = []
-        solver = self.solver
-        for problem, start in zip(self.problems, starts or self.nulls, strict=True):
+        found, solver = [], self.solver
+        for problem, start in zip(self.problems, starts, strict=True):
             here = problem.with_alpha(alpha)
             found.append(GradientFit(self.data, here, solver.solve(here, start)))
             if interrupted(found):  # the others get what starting costs
@@ -292,7 +286,7 @@ class Learner:
         while chosen.any() and not chosen.all() and not interrupted(fits):
             data = replace(data, table=data.table.on_columns(chosen))
             learner = Learner(data, self.targets, self.solver)
-            fits = learner.fits(fraction * learner.alpha_scale)
+            fits = learner.fits(fraction * learner.alpha_scale, learner.nulls)
             chosen = union_of(fits)
         return fits
 

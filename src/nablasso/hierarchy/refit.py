@@ -23,6 +23,7 @@ of the selected columns where its leave-one-out loss is smaller.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -264,21 +265,12 @@ class HullRefit(NamedTuple):
     left_out: Array
 
 
-@dataclass(frozen=True)
-class Penalised:
+class Penalised(NamedTuple):
     """The penalised function itself."""
 
+    function: HullFunction
     found: Found
-    hierarchy: Hierarchy
-    columns: Index
     kind: str = "none"
-
-    @cached_property
-    def function(self) -> HullFunction:
-        """Of the point that was found."""
-        point = self.found.point
-        given = (self.found.hull, point.coef, point.intercept)
-        return hull_function(self.hierarchy, *given, self.columns)
 
     @property
     def left_out(self) -> Array:
@@ -291,14 +283,12 @@ class Penalised:
 class Refitter:
     """Refits on one sample; those of the same hull or columns are made once.
 
-    ``columns`` are the input columns of the hierarchy's, ``kept`` are nodes of every hull.
+    ``columns`` are the input columns of the hierarchy's.
     """
 
-    def __init__(
-        self, hierarchy: Hierarchy, sample: LossSample, columns: Index, kept: list[Node]
-    ) -> None:
-        self.hierarchy, self.sample, self.columns = hierarchy, sample, columns
-        self.kept = ordered(hull_of(hierarchy, kept))
+    def __init__(self, search: Search, columns: Index) -> None:
+        self.hierarchy, self.sample, self.columns = search.hierarchy, search.sample, columns
+        self.kept = ordered(hull_of(search.hierarchy, search.kept))
         self._known: dict[object, HullRefit] = {}
 
     def fit(self, hull: list[Node], support: Mask) -> HullRefit:
@@ -321,7 +311,7 @@ class Refitter:
 
     def _gaussian(self, used: Index) -> HullRefit:
         sample, X, kernel = self.sample, self.hierarchy.X[:, used], Gaussian()
-        width = length_scale(kernel, X, sample.weights, "median") if X.shape[1] else 1.0
+        width = length_scale(kernel, X, sample.weights, "median")
         made = refit(sample, kernel, X, self.columns[used], np.full(X.shape[1], 1 / width))
         return HullRefit(made.function, "gaussian", sample.y - made.loo_residuals)
 
@@ -344,25 +334,50 @@ class Refitter:
 class HullLearner:
     """What searches, prunes and refits each function of a target, on one hierarchy.
 
-    ``kept`` are nodes that are in every hull, ``columns`` the input columns of the hierarchy's.
+    ``columns`` are the input columns of the hierarchy's.
     """
 
-    hierarchy: Hierarchy
-    kept: list[Node]
-    columns: Index
     searches: list[Search]
+    columns: Index
     pruners: list[Pruner] | None
-    refitters: list[Refitter]
 
-    def walk(self, alphas: Iterable[float], *, beyond: bool = False) -> Iterator[list[Found]]:
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """That of all searches."""
+        return self.searches[0].hierarchy
+
+    @cached_property
+    def refitters(self) -> list[Refitter]:
+        """One for each search."""
+        return [Refitter(search, self.columns) for search in self.searches]
+
+    def walk(
+        self, alphas: Iterable[float], *, certify: bool = False, beyond: bool = False
+    ) -> Iterator[list[Found]]:
         """Solutions at decreasing alphas, each from the one before; ``beyond`` the budget too."""
         last: list[Found] | list[None] = [None] * len(self.searches)
         for k, alpha in enumerate(alphas):
             pairs = zip(self.searches, last, strict=True)
-            last = [search.run(float(alpha), found, self.kept) for search, found in pairs]
+            last = [search.run(float(alpha), found, certify=certify) for search, found in pairs]
             if k and not beyond and any(found.is_cut for found in last):
                 return
             yield last
+
+    def descend(self, alphas: Iterable[float], *, solved: bool) -> list[Found]:
+        """Walk down to the last alpha with warm starts, and certify there.
+
+        From a cold start a search near the end of its budget takes in what is large at ``f = 0``.
+        ``solved`` goes back to the last alpha at which the budget sufficed, and where there is no
+        certificate to be had the hull is that of the candidate that was chosen.
+        """
+        (last,) = deque(self.walk(alphas, beyond=not solved), maxlen=1)
+        finds = []
+        for search, found in zip(self.searches, last, strict=True):
+            final = search.run(found.alpha, found)
+            if solved and not final.certified:
+                final = search.run(found.alpha, found, grow=False)
+            finds.append(final)
+        return finds
 
     def pruned(self, finds: list[Found]) -> list[Found]:
         """The functions on the pruned hulls; as they are where nothing is pruned."""
@@ -378,7 +393,12 @@ class HullLearner:
 
     def penalised(self, finds: list[Found]) -> list[Penalised]:
         """The penalised functions."""
-        return [Penalised(found, self.hierarchy, self.columns) for found in finds]
+        made = []
+        for found in finds:
+            coef, b = found.point.coef, found.point.intercept
+            function = hull_function(self.hierarchy, found.hull, coef, b, self.columns)
+            made.append(Penalised(function, found))
+        return made
 
     def refits(self, finds: list[Found], supports: list[Mask]) -> list[HullRefit]:
         """Kernel machines on the hulls, or on the selected columns of the input."""

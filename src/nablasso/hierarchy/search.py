@@ -105,9 +105,9 @@ class Found:
 class Search:
     """Searches on one hierarchy and sample along one path; warm starts between alphas.
 
-    ``tol`` is a gap relative to the objective at ``f = 0``; without ``certify`` the gap is that of
-    the listed nodes alone. The budget: nodes and bytes of a reduced problem, and multiplications of
-    all those along a path.
+    ``tol`` is a gap relative to the objective at ``f = 0``. The budget: nodes and bytes of a
+    reduced problem, and multiplications of all those along a path. Nodes ``kept`` are in from the
+    start.
     """
 
     hierarchy: Hierarchy
@@ -116,8 +116,8 @@ class Search:
     max_kernels: float = np.inf
     max_memory: float = 1e9
     max_work: float = 1e12  # one to two minutes of one processor
-    certify: bool = True
     max_iter: int | None = None
+    kept: list[Node] = field(default_factory=list)
     work: float = field(default=WORK, init=False)  # allowed for the next certificate
     spent: float = field(default=0.0, init=False)  # so far on the problems of hulls
 
@@ -132,18 +132,16 @@ class Search:
         self,
         alpha: float,
         start: Found | None = None,
-        keep: list[Node] | None = None,
         *,
         certify: bool = True,
         grow: bool = True,
     ) -> Found:
-        """Search at one ``alpha``; ``keep`` are nodes that are in from the start.
+        """Search at one ``alpha``.
 
-        Without ``certify`` (here or of the search) the gap is that of the listed nodes alone.
-        Without ``grow`` step 3 adds no nodes: the hull is that of a search without certificate.
+        Without ``certify`` the gap is that of the listed nodes alone. Without ``grow`` step 3 adds
+        no nodes: the hull is that of a search without certificate.
         """
-        certify = certify and self.certify
-        weights = self._begin(start, keep or [])
+        weights = self._begin(start)
         n_iter, rounds, trimmed, most = 0, 0, False, np.inf
         while True:
             rounds += 1
@@ -194,19 +192,19 @@ class Search:
             return "max_memory"
         return "max_work" if work > self.max_work else ""
 
-    def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
+    def _begin(self, start: Found | None) -> dict[Node, float]:
         """Weights to start from, the kept nodes always among them.
 
         Those of zero nodes are left behind where they would take the room.
         """
         if start is None or not start.nodes:
-            first = hull_of(self.hierarchy, [self.best_source(), *keep])
+            first = hull_of(self.hierarchy, [self.best_source(), *self.kept])
             return dict.fromkeys(shallow_first(self.hierarchy, first), 1.0)
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
         features = 2 * start.problem.Phi.shape[1]
         if self._lacks(features, 2 * len(weights), 0.0):
             weights = {node: weights[node] for node in start.hull}
-        kept = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep) - weights.keys())
+        kept = shallow_first(self.hierarchy, hull_of(self.hierarchy, self.kept) - weights.keys())
         return weights | _shares(kept)
 
     def null_dual(self) -> Array:

@@ -332,7 +332,7 @@ def width_by_rule(X: Array, weights: Array, rule: str, max_rows: int = MAX_ROWS)
             f"got {rule!r}."
         )
     X, weights = X[:max_rows], weights[:max_rows]
-    if len(X) < 2:
+    if len(X) < 2 or not X.shape[1]:
         return 1.0
     distances = pdist(X)
     if rule in ("median", "half_median"):

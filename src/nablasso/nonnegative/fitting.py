@@ -11,7 +11,7 @@ down by factors of ``STEP``; losses with bounded slopes, and ``solver="fista"``,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock,
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.solvers import Climb, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
-from nablasso.solvers import Status
+from nablasso.solvers.base import Certified, Status
 from nablasso.types import Array, Index
 
 FREE = 2  # times as many anchors as a PSD model has: a product, not an eigendecomposition
@@ -37,18 +37,10 @@ SOLVERS = {"auto": 1000, "fista": 20_000}  # and their steps, at most, by defaul
 
 
 @dataclass(frozen=True)
-class FittedTask:
-    """Block functions in the units of the task, and how good they are.
-
-    ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
-    bounds its distance from the optimum (nan where a model has no such bound).
-    """
+class FittedTask(Certified):
+    """A function for each block, in the units of the task, and how good they are."""
 
     functions: list[Any]
-    primal: float
-    gap: float
-    n_iter: int
-    status: Status
 
 
 @dataclass(frozen=True)
@@ -57,19 +49,6 @@ class PSDFitter:
 
     task: Task
     solver: str = "auto"
-
-    def path(
-        self, weights: Iterable[tuple[Array, Array]], *, tol: float, max_iter: int | None = None
-    ) -> Iterator[FittedTask]:
-        """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
-        limit = SOLVERS[self.solver] if max_iter is None else max_iter
-        point, reached = None, 0.0
-        for l1, l2 in weights:
-            if point is None:
-                point, reached = self.start(l1, l2)
-            solution, point = self._descend(l1, l2, point, reached, tol=tol, max_iter=limit)
-            reached = float(np.max(l2))
-            yield self._unpack(solution)
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
@@ -106,7 +85,7 @@ class PSDFitter:
         )
         return DualProblem(task.loss, task.weights, blocks, task.mixing, task.offset)
 
-    def _descend(
+    def descend(
         self, l1: Array, l2: Array, point: SlopePoint, reached: float, *, tol: float, **limits: Any
     ) -> tuple[Climb, SlopePoint]:
         """Solve at ``(l1, l2)`` by way of heavier weights, from a point solved for ``reached``.
@@ -149,14 +128,32 @@ class PSDFitter:
         c = np.array([1 - ratio * float(l1[0] * np.trace(A) + l2[0] * np.sum(A**2))])
         return SlopePoint(task.loss.coordinates(heights[:, None]), c)
 
-    def _unpack(self, solution: Climb) -> FittedTask:
+    def unpack(self, solution: Climb) -> FittedTask:
+        """The functions of a solution."""
         task, s = self.task, solution
         blocks = zip(self.factors, task.nonnegative, s.parameters, strict=True)
         functions = [
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(task.scales)
             for factor, nonnegative, theta in blocks
         ]
-        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status)
+        return FittedTask(s.primal, s.dual, s.n_iter, s.status, functions)
+
+
+def fit_path(
+    tasks: list[Task], solver: str = "auto", *, tol: float, max_iter: int | None = None
+) -> Iterator[FittedTask]:
+    """Fits of tasks that differ in their weights alone, from heavy to light.
+
+    Each is started by the one before.
+    """
+    fitter = PSDFitter(tasks[0], solver)
+    limit = SOLVERS[solver] if max_iter is None else max_iter
+    point, reached = fitter.start(tasks[0].l1, tasks[0].l2)
+    for task in tasks:
+        weights = task.l1, task.l2
+        solution, point = fitter.descend(*weights, point, reached, tol=tol, max_iter=limit)
+        reached = float(np.max(task.l2))
+        yield fitter.unpack(solution)
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,7 +226,7 @@ def _on_columns(
     inside = decision.model.groups if found is None else few.labels[np.isin(columns, found)]
     inside = np.unique(inside)
     model = tuned(inside)
-    if len(inside) and np.isin(found or (), columns).all() and few.solvable(model):
+    if len(model.groups) and np.isin(found or (), columns).all() and few.solvable(model):
         yield from _with_rough(few, model)
         if own and decision.faint and few.folds is None:
             wider = faint_models(few.first(few.rules.walked_rows), model, 0.0)  # fresh rows judge

@@ -61,6 +61,7 @@ SPREAD = 1 << 13  # rows that say how much the scores of products vary
 CONTENDERS = 3  # the best of them on all rows
 STRIDE = 1.0  # change of a curved loss's predictor in one step at most: a factor of e of a mean
 CLUSTERS = 4096  # of consecutive rows at most
+LEAST_DISPERSION = 1e-24  # of a target of deviation one: rounding, where nothing is left to explain
 
 
 class Growth:
@@ -271,7 +272,7 @@ class Growth:
             self.known = (design, sums["C"]) if even else None
             self.passes += 1
         free = max(n - self.effective - 1, 1.0)
-        dispersion = float(sums["score"] / sums["weight"]) * n / free
+        dispersion = max(float(sums["score"] / sums["weight"]) * n / free, LEAST_DISPERSION)
         noise = Noise(n, dispersion, state.response.least_squares, float(sums["independent"]))
         priors = {t: self.prior(t, d) for t, d in design.degrees.items()}
         return Posterior(sums, design, state.coefficients, priors, noise, self.variance)
