@@ -18,13 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.answer import Answer, Column, Interaction
 from nablasso.errors import InvalidParameterError, optional
-from nablasso.estimators.explained import (
-    ONE_WAY,
-    answer_of,
-    curves_of,
-    player_names,
-    table_columns,
-)
+from nablasso.estimators.explained import ONE_WAY, answer_of, curves_of, player_names, table_columns
 from nablasso.types import Array
 
 ACCENT = "#3b86c8"

@@ -25,12 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import Data, InKernel, SolvedEstimator
-from nablasso.estimators.cross_validation import (
-    Candidate,
-    CrossValidated,
-    Fold,
-    positive_list,
-)
+from nablasso.estimators.cross_validation import Candidate, CrossValidated, Fold, positive_list
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     Check,

@@ -36,12 +36,7 @@ from nablasso.data.table import Table, discrete_columns
 from nablasso.estimators.base import CLEAR_GAIN, gap_of, keep_gaps, nothing_status
 from nablasso.estimators.cross_validation import stratified_folds
 from nablasso.estimators.validation import correlated_pairs, feature_names
-from nablasso.inference import (
-    HeldOutFold,
-    as_conditional,
-    enough_draws,
-    randomization_p_values,
-)
+from nablasso.inference import HeldOutFold, as_conditional, enough_draws, randomization_p_values
 from nablasso.losses import Loss
 from nablasso.penalties import Partition, Penalty
 from nablasso.prediction.predictor import Predictor

@@ -36,12 +36,7 @@ from nablasso.data.table import (
     is_frame,
     is_in_blocks,
 )
-from nablasso.errors import (
-    InvalidDataError,
-    InvalidParameterError,
-    NotNumbersError,
-    TableProblems,
-)
+from nablasso.errors import InvalidDataError, InvalidParameterError, NotNumbersError, TableProblems
 from nablasso.kernels import WIDTH_RULES
 from nablasso.streaming import open_table
 from nablasso.streaming.sample import encoded

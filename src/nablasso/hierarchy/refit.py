@@ -78,11 +78,7 @@ class Pruner:
     """
 
     def __init__(
-        self,
-        hierarchy: Hierarchy,
-        sample: LossSample,
-        rows: float,
-        kept: list[Node] | None = None,
+        self, hierarchy: Hierarchy, sample: LossSample, rows: float, kept: list[Node] | None = None
     ) -> None:
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
         self.kept = hull_of(hierarchy, kept or [])

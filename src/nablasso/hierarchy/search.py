@@ -129,12 +129,7 @@ class Search:
         return HullProblem(self.sample, alpha, nodes, features, ancestors, d)
 
     def run(
-        self,
-        alpha: float,
-        start: Found | None = None,
-        *,
-        certify: bool = True,
-        grow: bool = True,
+        self, alpha: float, start: Found | None = None, *, certify: bool = True, grow: bool = True
     ) -> Found:
         """Search at one ``alpha``.
 

@@ -36,12 +36,7 @@ from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.data.table import (
-    canonical_order,
-    check_weights,
-    discrete_columns,
-    weighted_quantiles,
-)
+from nablasso.data.table import canonical_order, check_weights, discrete_columns, weighted_quantiles
 from nablasso.errors import InvalidDataError, InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.display import LEVELS, SURE, Dependence, PairDependence, nothing

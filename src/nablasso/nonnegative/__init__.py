@@ -4,11 +4,4 @@ from nablasso.nonnegative.fitting import FittedTask
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.task import Base, Task
 
-__all__ = [
-    "Base",
-    "Bumps",
-    "FittedTask",
-    "LinearModel",
-    "PSDModel",
-    "Task",
-]
+__all__ = ["Base", "Bumps", "FittedTask", "LinearModel", "PSDModel", "Task"]

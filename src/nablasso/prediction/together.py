@@ -248,13 +248,7 @@ def _with_rough(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, In
 
 
 def odds_of_all(
-    rules: Rules,
-    terms: Grown,
-    sample: Summand,
-    rows: AllRows,
-    labels: Array,
-    *,
-    full: bool = False,
+    rules: Rules, terms: Grown, sample: Summand, rows: AllRows, labels: Array, *, full: bool = False
 ) -> tuple[Predictor, Index]:
     """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
     extra = np.setdiff1d(sample.columns, terms.columns)

@@ -23,12 +23,7 @@ from nablasso.search.decide import on_many_rows
 from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
-from nablasso.streaming.responses import (
-    Response,
-    first_response,
-    label_response,
-    log_response,
-)
+from nablasso.streaming.responses import Response, first_response, label_response, log_response
 from nablasso.streaming.sample import SAMPLE, CodedTable, coded_table
 from nablasso.streaming.sources import Source
 from nablasso.types import Array

@@ -318,14 +318,7 @@ class Edge(NamedTuple):
     tail: Block
 
 
-def on_codes(
-    held: Held,
-    start: int,
-    before: Block,
-    after: Block,
-    task: Task,
-    merge: Merge,
-) -> Any:
+def on_codes(held: Held, start: int, before: Block, after: Block, task: Task, merge: Merge) -> Any:
     """A task on every block of a part, merged in order; runs where the part is.
 
     The part begins at row ``start`` of the table, between the rows ``before`` and ``after``.

@@ -27,15 +27,7 @@ from nablasso.errors import (
     WorkersTimeoutError,
 )
 from nablasso.progress import track
-from nablasso.streaming.blocks import (
-    ArrayPart,
-    Items,
-    Merge,
-    Task,
-    dask,
-    merged,
-    quoted,
-)
+from nablasso.streaming.blocks import ArrayPart, Items, Merge, Task, dask, merged, quoted
 
 TIMEOUT = 600.0  # seconds; Dask itself gives a silent worker's tasks to others after 300
 
