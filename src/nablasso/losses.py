@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit, gammaln, xlog1py, xlogy
 from sklearn.base import BaseEstimator, clone
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -357,3 +357,9 @@ class LossSample:
         top = float(half.max())
         half = np.maximum(half, FLOOR * top if top > 0 else 1.0)
         return QuadraticModel(self.weights * half, z - self.loss.gradient(self.y, z) / (2 * half))
+
+
+def log_student(squares: Array, nu: float) -> Array:
+    """Log density of Student's distribution at squared residuals in its own units."""
+    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
+    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from nablasso.losses import log_student
 from nablasso.regression.models import LINEAR, QUADRATIC
 from nablasso.regression.noise import (
     PLAIN,
@@ -19,7 +20,6 @@ from nablasso.regression.noise import (
     tail_weights,
     warps,
 )
-from nablasso.streaming.responses import log_student
 from tests.regression.dense_process import best_log_evidence
 from tests.search.rows import draw, few_rows
 

@@ -27,9 +27,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from nablasso.losses import log_student
 from nablasso.regression.spread import Spread
 from nablasso.spaces import Function
-from nablasso.streaming.responses import log_student
 from nablasso.types import Array, Index
 
 DEGREES = (2.0, 5.0)  # of freedom that are tried

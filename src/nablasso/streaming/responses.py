@@ -25,10 +25,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidDataError
+from nablasso.losses import log_student
 from nablasso.types import Array
 
 Sums = dict[str, Array]
@@ -196,12 +196,6 @@ def deviation_of(sizes: Array) -> float:
     """Robust deviation of residuals from the histogram of the log of their size."""
     middle = np.searchsorted(np.cumsum(sizes), sizes.sum() / 2)
     return float(np.exp(middle / CELLS - SIZES) * MAD)
-
-
-def log_student(squares: Array, nu: float) -> Array:
-    """Log density of Student's distribution at squared residuals in its own units."""
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu)
-    return np.asarray(constant - (nu + 1) / 2 * np.log1p(squares / nu))
 
 
 def student_gain(sizes: Array) -> float:
