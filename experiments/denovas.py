@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.drawn import make_parabola, make_quadratic, make_radial, make_three_way
 from experiments.real_tables import RealTable, load_table
 from experiments.rivals import (
     cosso,
@@ -49,16 +50,7 @@ from experiments.two_steps import (
     spread,
     width_of,
 )
-from nablasso.datasets import (
-    KnownSupport,
-    make_additive,
-    make_parabola,
-    make_product,
-    make_quadratic,
-    make_radial,
-    make_three_way,
-    make_two_way,
-)
+from nablasso.datasets import KnownSupport, make_additive, make_product, make_two_way
 from nablasso.kernels import Gaussian, Kernel, Polynomial
 from nablasso.progress import track
 from nablasso.solvers import consistent_tau

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.contestants.mars import NativeMars
+from experiments.drawn import make_pairwise
 from experiments.real_tables import load_table
 from experiments.rivals import (
     Fitted,
@@ -40,7 +41,6 @@ from experiments.rivals import (
     tree,
 )
 from experiments.running import CAPPED, CONVERGED, DEFAULT, Row, missing, record_of
-from nablasso.datasets import make_pairwise
 from nablasso.estimators import (
     HierarchicalKernelRegressorCV,
     NablassoRegressor,

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from nablasso.kernels import Polynomial
-from nablasso.penalties import GroupLasso
 from nablasso.problems import SquaredProblem
 from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array
@@ -60,7 +59,7 @@ def applies(problem: SquaredProblem) -> bool:
     kernel, penalty, (n, d) = problem.space.kernel, problem.penalty, problem.space.points.shape
     if not isinstance(kernel, Polynomial) or problem.fit_intercept:
         return False
-    if not isinstance(penalty, GroupLasso) or not (penalty.weights > 0).all():
+    if not (penalty.weights > 0).all():
         return False
     q = comb(d + kernel.degree, d)
     return problem.penalty_weights is None and q <= min(MOST, BUSY * n * d)
@@ -175,7 +174,6 @@ class _Model:
 
     def __init__(self, features: _Features, problem: SquaredProblem, target: float) -> None:
         penalty = problem.penalty
-        assert isinstance(penalty, GroupLasso)
         self.features, self.ridge, self.partition = features, problem.ridge, penalty.partition
         self.radius = penalty.radius(problem.alpha)
         self.square = 2 * problem.alpha * penalty.weights * (1 - penalty.l1_ratio)

@@ -41,7 +41,6 @@ from functools import lru_cache
 import numpy as np
 
 from experiments import monomials
-from nablasso.penalties import GroupLasso
 from nablasso.problems import DualPoint, SquaredProblem
 from nablasso.solvers import DualSolver, Solution
 from nablasso.solvers.base import Status
@@ -149,7 +148,6 @@ class _Model:
 
     def __init__(self, problem: SquaredProblem, here: DualPoint) -> None:
         penalty = problem.penalty
-        assert isinstance(penalty, GroupLasso)
         self.problem, self.here, self.partition = problem, here, penalty.partition
         spread = self.partition.spread
         self.radius, self.norms = penalty.radius(problem.alpha), self.partition.norms(here.s)

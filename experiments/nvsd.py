@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 import nablasso
 from experiments.denovas import Method, judged_table, loaded, split_table
+from experiments.drawn import make_correlated_pairs, make_noisy_copies
 from experiments.paper_admm import PaperAdmm
 from experiments.printed import NARROW, OURS, PUBLISHED, ROWS, TABLE_3, TABLE_4, Table
 from experiments.rivals import default, hsic_lasso, sparse_additive
@@ -60,12 +61,7 @@ from experiments.two_steps import (
     plain_ridge,
     width_of,
 )
-from nablasso.datasets import (
-    KnownSupport,
-    make_correlated_pairs,
-    make_cubic_groups,
-    make_noisy_copies,
-)
+from nablasso.datasets import KnownSupport, make_cubic_groups
 from nablasso.estimators import DerivativeLasso
 from nablasso.kernels import Gaussian, Kernel, Polynomial
 from nablasso.problems import SquaredProblem

@@ -9,13 +9,15 @@ place of ``r_a``; S2 is then that of the lasso with the weights ``mu w``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nablasso.penalties import ElasticNet, GroupLasso
+from nablasso.penalties import Penalty
 from nablasso.problems import SquaredProblem
 from nablasso.solvers import Admm
-from nablasso.solvers.papers import AdmmState, LinearStep
+from nablasso.solvers.papers import LinearStep, Rooted
 from nablasso.types import Array
 
 CHOLESKY = 6000  # unknowns up to which S1 is solved by a factorisation
@@ -45,34 +47,52 @@ class PaperAdmm(Admm):
         self.descent_steps = descent_steps
         self.quadratic_in_linear_step = quadratic_in_linear_step
 
-    def first(self, problem: SquaredProblem, start: Array | None) -> AdmmState:
+    def splitting(self, problem: SquaredProblem) -> tuple[Penalty, LinearStep]:
         """The quadratic where it is asked for, and the step."""
         penalty, quadratic = problem.penalty, np.zeros(problem.space.n_features)
-        if self.quadratic_in_linear_step and isinstance(penalty, ElasticNet):
+        if self.quadratic_in_linear_step and penalty.l1_ratio < 1:
             share, weights = penalty.l1_ratio, penalty.weights
             quadratic = penalty.partition.spread(problem.alpha * (1 - share) * weights)
-            penalty = GroupLasso(penalty.partition, share * weights)
+            penalty = Penalty(penalty.partition, share * weights)
         unknowns = problem.space.n_samples + problem.space.points.size
         if self.descent_steps is None and not quadratic.any() and unknowns <= CHOLESKY:
-            return super().first(problem, start)
+            return super().splitting(problem)
         step: LinearStep = (
             ConjugateGradientStep(problem, quadratic)
             if self.descent_steps is None
             else DescentStep(problem, quadratic, self.descent_steps)
         )
-        return AdmmState.first(problem, penalty, step, start)
+        return penalty, step
 
 
-class IterativeStep(LinearStep):
+class IterativeStep(LinearStep, ABC):
     """S1 by products, from the last ``x``; ``quadratic`` (d,) is that of footnote 1."""
 
     def __init__(self, problem: SquaredProblem, quadratic: Array) -> None:
-        super().__init__(problem)
-        self.quadratic = quadratic
+        Rooted.__init__(self, problem)  # no matrix
+        self.quadratic, self.n = quadratic, len(self.s)
         self.x = np.zeros(self.n + problem.space.points.size)
 
-    def prepare(self) -> None:
-        """No matrix."""
+    def solve(self, r: Array, kappa: float) -> tuple[tuple[Array, Array], Array]:
+        """``w`` and ``Z w`` for the target gradients ``r``."""
+        scale = self.scale(kappa)
+        x, image = self.solve_system(self.into(self.problem.y, kappa * r / scale**2, kappa), kappa)
+        return self.coefficients(x, kappa), image[self.n :].reshape(r.shape) / scale
+
+    @abstractmethod
+    def solve_system(self, rhs: Array, kappa: float) -> tuple[Array, Array]:
+        """``x`` and ``T N T' x``."""
+
+    def coefficients(self, x: Array, kappa: float) -> tuple[Array, Array]:
+        """``u`` and ``v`` of ``w = T' x``."""
+        u = np.sqrt(2) * self.s * self.centred(x[: self.n])
+        v = self.scale(kappa) * self.root * x[self.n :].reshape(self.problem.space.points.shape)
+        return u, v
+
+    def into(self, values: Array, weighted: Array, kappa: float) -> Array:
+        """``T`` applied to values and to gradients already times ``sqrt p``."""
+        top = np.sqrt(2) * self.centred(self.s * values)
+        return np.concatenate([top, (self.scale(kappa) * weighted).ravel()])
 
     def scale(self, kappa: float) -> Array:
         """``sqrt(kappa + 2 q)`` of each column."""
@@ -89,15 +109,15 @@ class ConjugateGradientStep(IterativeStep):
 
     accuracy = 1e-3
 
-    def solve_system(self, rhs: Array, kappa: float) -> Array:
-        """``x``."""
+    def solve_system(self, rhs: Array, kappa: float) -> tuple[Array, Array]:
+        """``x``, for which the equation holds."""
         shape = (len(rhs), len(rhs))
         A = LinearOperator(shape, matvec=lambda x: self.product(x, kappa), dtype=float)
         before = self.x
         self.x, _ = cg(A, rhs, x0=self.x, rtol=self.accuracy)
         moved = float(np.linalg.norm(self.x - before)) / max(float(np.linalg.norm(self.x)), 1e-300)
         self.accuracy = min(self.accuracy, max(0.1 * moved, 1e-10))
-        return np.asarray(self.x)
+        return self.x, rhs - 2 * self.problem.ridge * self.x
 
 
 class DescentStep(IterativeStep):
@@ -107,8 +127,8 @@ class DescentStep(IterativeStep):
         super().__init__(problem, quadratic)
         self.steps = steps
 
-    def solve_system(self, rhs: Array, kappa: float) -> Array:
-        """``x``, and what is left of the equation."""
+    def solve_system(self, rhs: Array, kappa: float) -> tuple[Array, Array]:
+        """``x``, whatever is left of the equation."""
         x = self.x
         residual = rhs - self.product(x, kappa)
         for _ in range(self.steps):
@@ -119,9 +139,5 @@ class DescentStep(IterativeStep):
             step = size / float(residual @ moved)
             x = x + step * residual
             residual = residual - step * moved
-        self.x, self.residual, self.steps = x, residual, self.steps + 1
-        return x
-
-    def image(self, x: Array, rhs: Array) -> Array:
-        """``T N T' x``, whatever is left of the equation."""
-        return super().image(x, rhs - self.residual)
+        self.x, self.steps = x, self.steps + 1
+        return x, rhs - residual - 2 * self.problem.ridge * x

@@ -3,7 +3,7 @@
 PSD is the paper's model; GLM (exponential), NCM (coefficients that are not negative) and PNM
 (values at the rows that are not negative) are those of its appendix D. All are tuned alike, by
 5-fold cross-validation over the weight and, where the paper does so, the width. The data are those
-of the authors' own code (:mod:`nablasso.datasets.structured`).
+of the authors' own code (:mod:`nablasso.datasets`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,16 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
-from experiments.psd_models import model_of
+from experiments.drawn import make_bow_tie
+from experiments.psd_models import by_model
 from experiments.running import Row, record_of
-from nablasso.datasets import (
-    KnownDensity,
-    make_bell,
-    make_bow_tie,
-    make_two_modes,
-    make_wavy_noise,
-)
-from nablasso.datasets.structured import bell_function, two_modes_log_density
+from nablasso.datasets import KnownDensity, make_bell, make_two_modes, make_wavy_noise
+from nablasso.datasets.generators import bell_function, two_modes_log_density
 from nablasso.estimators import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
@@ -79,12 +75,11 @@ def figure_2(
     ]
     for kernel, n, draw, model, tuning in track(plan, len(plan), "figure 2"):
         data = make_bell(n, random_state=draw)
-        settings = _bell_settings(model, kernel, n, draw)
+        settings: Row = {"weight": 0.1 / n}
         if tuning == "folds":
             folds = KFold(FOLDS, shuffle=True, random_state=draw)
-            estimator = PSDRegressorCV(**settings, widths=(1.0,), weights=BELL_WEIGHTS, cv=folds)
-        else:
-            estimator = PSDRegressor(**settings, weight=0.1 / n)
+            settings = {"widths": (1.0,), "weights": BELL_WEIGHTS, "cv": folds}
+        estimator = _bell_estimator(model, kernel, n, draw, **settings)
         error = estimator.fit(data.X, data.y).predict(grid) - bell_function(grid)
         yield {
             "kernel": kernel,
@@ -99,15 +94,17 @@ def figure_2(
         }
 
 
-def _bell_settings(model: str, kernel: str, n: int, seed: int) -> Row:
-    return {
-        "model": model_of(model, "projected_gradient" if model == "ncm" and n > DENSE else "auto"),
-        "length_scale": KERNELS[kernel],
-        "standardize": False,
-        "rank": None,
-        "tol": BELL_TOL[model],
-        "random_state": seed,
-    }
+def _bell_estimator(model: str, kernel: str, n: int, seed: int, **settings: Any) -> Any:
+    kind = PSDRegressorCV if "cv" in settings else PSDRegressor
+    estimator = kind(
+        length_scale=KERNELS[kernel],
+        standardize=False,
+        rank=None,
+        tol=BELL_TOL[model],
+        random_state=seed,
+        **settings,
+    )
+    return by_model(estimator, model, "projected_gradient" if n > DENSE else "auto")
 
 
 def figure_2_curves(
@@ -119,7 +116,7 @@ def figure_2_curves(
     plan = [(k, n, m) for n in n_train for k in KERNELS for m in ("ncm", "psd")]
     for kernel, n, model in track(plan, len(plan), "figure 2"):
         data = make_bell(n, random_state=seed)
-        estimator = PSDRegressor(weight=weight, **_bell_settings(model, kernel, n, seed))
+        estimator = _bell_estimator(model, kernel, n, seed, weight=weight)
         values = estimator.fit(data.X, data.y).predict(grid)
         yield from (
             {"kernel": kernel, "n": n, "model": model, "x": x, "value": v, "truth": t}
@@ -192,8 +189,7 @@ def density_estimators(
         if model == CALL:
             return lambda: PSDDensityCV(random_state=seed)
         widths, weights = ((1.0,), WEIGHTS_1) if d == 1 else GRIDS[model]
-        return lambda: PSDDensityCV(
-            model=model_of(model),
+        estimator = PSDDensityCV(
             length_scale=1.0,
             standardize=False,
             base_measure=BASE,
@@ -203,6 +199,7 @@ def density_estimators(
             cv=folds,
             random_state=seed,
         )
+        return lambda: by_model(estimator, model)
 
     found = {model: ours(model) for model in models}
     found["kernel density"] = lambda: GridSearchCV(
@@ -321,11 +318,11 @@ def solvers(
         template, make = TASKS[task]
         data = make(**({} if n_samples is None else {"n_samples": n_samples}), random_state=draw)
         y = getattr(data, "y", None)
-        settings = {**template.get_params(), "model": model_of(model)}
-        tight = type(template)(**settings | {"tol": CLOSE / 100}).fit(data.X, y).objective_
+        exact = clone(template).set_params(tol=CLOSE / 100)
+        tight = by_model(exact, model).fit(data.X, y).objective_
         for solver in ("auto", PAPER_SOLVERS[model]):
-            by = {"solver": solver} if model == "psd" else {"model": model_of(model, solver)}
-            estimator = type(template)(**settings | {"tol": CLOSE} | by)
+            own = {"solver": solver} if model == "psd" else {}
+            estimator = by_model(clone(template).set_params(tol=CLOSE, **own), model, solver)
             begun = time.process_time()
             estimator.fit(data.X, y)
             row = {"draw": draw, "task": task, "model": model, "method": solver}

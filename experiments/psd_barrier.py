@@ -76,10 +76,10 @@ def expansion(loss: RowLoss, Z: Array, t: float = 0.0) -> Rows:
     """Value, gradient and Hessian at outputs Z (n, p); values are infinite outside the domain."""
     if isinstance(loss, PinballLoss) and t > 0:
         value, slope, bend = smooth_pinball(loss.y[:, None] - Z, loss.levels, t)
-        p = loss.n_outputs
+        p = Z.shape[1]
         return value.mean(axis=1), -slope / p, bend[:, :, None] * (np.eye(p) / p)
     with np.errstate(all="ignore"):
-        return loss.value(Z), loss.gradient(Z), _hessian(loss, Z)
+        return loss.value(Z), loss.slopes(loss.coordinates(Z)), _hessian(loss, Z)
 
 
 def _hessian(loss: RowLoss, Z: Array) -> Array:
@@ -353,7 +353,8 @@ def _corners(objective: Objective, block: Block) -> tuple[Array, bool]:
     if block.normal is not None:
         return block.normal, True
     loss, w = objective.loss, objective.weights
-    plain = loss.n_outputs == 1 and not objective.offset.any() and (objective.mixing == 1).all()
+    plain = len(objective.mixing) == 1 and (objective.mixing == 1).all()
+    plain = plain and not objective.offset.any()
     if plain and isinstance(loss, SquaredLoss):
         most = float(np.sqrt(w @ loss.y[:, 0] ** 2))
     elif plain and isinstance(loss, PoissonLoss):

@@ -1,7 +1,7 @@
 r"""The other models of non-negative functions of Marteau-Ferey, Bach and Rudi's appendix D.
 
-Each is an object that the estimators take as ``model`` and that fits a
-:class:`~nablasso.nonnegative.Task`; ``K = V'V``, anchors ``a_j``.
+Each is an object that fits a :class:`~nablasso.nonnegative.Task` in the place of the model of an
+estimator (:func:`by_model`); ``K = V'V``, anchors ``a_j``.
 
 * Partially non-negative (PNM), (37) and (38): ``f = sum_j alpha_j k(., a_j)`` with
   ``f(x_i) >= 0`` at the rows, ``(l2/2) |w|^2`` with ``w = V alpha``. Linear and rich, negative
@@ -27,7 +27,7 @@ Outputs without a sign are the same linear model in all. A density of the first 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -71,9 +71,6 @@ class OtherModel:
     name: str
     solver: str = "auto"
 
-    def __str__(self) -> str:
-        return self.name
-
     def fit(self, task: Task, *, tol: float, max_iter: int | None = None) -> FittedTask:
         """Functions of the task's blocks, in the units of ``task.X``.
 
@@ -93,9 +90,20 @@ class OtherModel:
         return fit_regression(task, factors, tol=tol, max_iter=max_iter, rng=rng)
 
 
-def model_of(name: str, solver: str = "auto") -> str | OtherModel:
-    """What the estimators take as ``model``."""
-    return name if name == "psd" else OtherModel(name, solver)
+def by_model(estimator: Any, name: str, solver: str = "auto") -> Any:
+    """The estimator with functions of another model; ``"psd"`` is its own."""
+    if name == "psd":
+        return estimator
+    kind, model = type(estimator), OtherModel(name, solver)
+
+    class WithModel(kind):  # type: ignore[valid-type, misc]
+        def _path(
+            self, tasks: list[Task], *, tol: float, max_iter: int | None, **_: Any
+        ) -> Iterable[FittedTask]:
+            return (model.fit(task, tol=tol, max_iter=max_iter) for task in tasks)
+
+    WithModel.__name__ = kind.__name__
+    return WithModel(**estimator.get_params())
 
 
 # ----------------------------------------------------------------------------- the functions
@@ -120,7 +128,7 @@ class BumpMixture(LinearModel):
     def normalised(self, log_height: float, scale: Array, shift: Array, columns: Index) -> Self:
         """``e^log_height f(x * scale + shift)``, ``x`` the variables numbered ``columns``."""
         model = replace(self, coefficients=self.coefficients * np.exp(log_height))
-        return model.composed(scale, shift).spread(columns, len(columns))
+        return model.composed(scale, shift, columns)
 
     def integral(self, box: Array | None = None) -> float:
         """Over the space or a box of shape (d, 2)."""
@@ -196,11 +204,11 @@ class Exponential:
         self, log_height: float, scale: Array, shift: Array, columns: Index
     ) -> Exponential:
         """``e^log_height f(x * scale + shift)``, ``x`` the variables numbered ``columns``."""
-        d, tilt = len(columns), self.tilt
+        units = scale, shift, columns
         return Exponential(
-            self.linear.composed(scale, shift).spread(columns, d),
+            self.linear.composed(*units),
             self.intercept + log_height,
-            None if tilt is None else tilt.composed(scale, shift).spread(columns, d),
+            None if self.tilt is None else self.tilt.composed(*units),
         )
 
     def integral(self, box: Array | None = None) -> float:  # noqa: ARG002
@@ -411,7 +419,7 @@ def _warn_if_few_count(exponents: Array) -> None:
     if count < FEW:
         warnings.warn(
             f"The integral of the exponential model rests on about {count:.0f} of {DRAWS} draws of "
-            "the base measure, so its densities are not normalised. Use model='psd', a base "
+            "the base measure, so its densities are not normalised. Use the PSD model, a base "
             "measure nearer to the data, or a larger weight.",
             UserWarning,
             stacklevel=2,

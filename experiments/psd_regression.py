@@ -15,12 +15,13 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold
 
+from experiments.drawn import bow_tie_deviation, make_bow_tie
 from experiments.psd import CALL, FOLDS, MODELS, told
-from experiments.psd_models import model_of
+from experiments.psd_models import by_model
 from experiments.real_tables import load_table
 from experiments.running import Row
-from nablasso.datasets import KnownSupport, make_bow_tie, make_wavy_noise
-from nablasso.datasets.structured import bow_tie_deviation, wavy_deviation, wavy_function
+from nablasso.datasets import KnownSupport, make_wavy_noise
+from nablasso.datasets.generators import wavy_deviation, wavy_function
 from nablasso.estimators import (
     HeteroscedasticRegressorCV,
     MultiQuantileRegressor,
@@ -58,7 +59,7 @@ def heteroscedastic(
         Z, z = _drawn(make_wavy_noise, n_test, rng)
         estimator = _noise_estimator(model, draw).fit(X, y)
         mean, deviation = estimator.predict(Z, return_std=True)
-        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z[:, 0])
+        true_mean, true_deviation = wavy_function(Z), wavy_deviation(Z)
         yield {
             "draw": draw,
             "model": model,
@@ -81,7 +82,7 @@ def heteroscedastic_curves(
         {"model": "rows", "x": a, "mean": b, "deviation": 0.0}
         for a, b in zip(X[:, 0], y, strict=True)
     )
-    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid))}
+    curves = {"truth": (wavy_function(grid[:, None]), wavy_deviation(grid[:, None]))}
     for model in models:
         estimator = _noise_estimator(model, seed).fit(X, y)
         curves[model] = estimator.predict(grid[:, None], return_std=True)
@@ -92,17 +93,13 @@ def heteroscedastic_curves(
         )
 
 
-def _noise_estimator(model: str, seed: int) -> HeteroscedasticRegressorCV:
+def _noise_estimator(model: str, seed: int) -> Any:
     if model == CALL:
         return HeteroscedasticRegressorCV(random_state=seed)
-    return HeteroscedasticRegressorCV(
-        model=model_of(model),
-        widths=(0.7, 1.4),
-        weights=NOISE_WEIGHTS,
-        rank=RANK,
-        cv=_folds(seed),
-        random_state=seed,
+    estimator = HeteroscedasticRegressorCV(
+        widths=(0.7, 1.4), weights=NOISE_WEIGHTS, rank=RANK, cv=_folds(seed), random_state=seed
     )
+    return by_model(estimator, model)
 
 
 def _gaussian_nll(y: Array, mean: Array, deviation: Array) -> float:
@@ -164,11 +161,11 @@ def quantiles(
         rng = np.random.default_rng(draw)
         X, y = _drawn(make_bow_tie, n_samples, rng)
         Z, z = _drawn(make_bow_tie, 5000, rng)
-        settings = {"model": model_of(model), "metric": None, "widths": WIDTHS, "weights": WEIGHTS}
+        settings = {"metric": None, "widths": WIDTHS, "weights": WEIGHTS}
         estimator = (
             MultiQuantileRegressorCV(LEVELS, random_state=draw)
             if model == CALL
-            else _quantile_estimator(LEVELS, draw, **settings)
+            else by_model(_quantile_estimator(LEVELS, draw, **settings), model)
         ).fit(X, y)
         yield {
             "draw": draw,
@@ -192,7 +189,7 @@ def quantile_curves(
     )
     curves = {"truth": bow_tie_quantiles(grid)}
     for model in models:
-        estimator = MultiQuantileRegressor(LEVELS, model=model_of(model), **CROSSING).fit(X, y)
+        estimator = by_model(MultiQuantileRegressor(LEVELS, **CROSSING), model).fit(X, y)
         curves[model] = estimator.predict(grid[:, None])
     for name, values in curves.items():
         for tau, column in zip(LEVELS, values.T, strict=True):

@@ -21,7 +21,7 @@ from nablasso.estimators import (
     SparseGradientClassifier,
     SparseGradientRegressor,
 )
-from nablasso.gradients.learner import GradientData, GradientParameters, Learner
+from nablasso.gradients.learner import GradientData, Learner
 from nablasso.gradients.problem import GradientProblem
 from nablasso.gradients.solvers import ActiveSet
 from nablasso.kernels import Polynomial
@@ -331,7 +331,8 @@ def _affine_learner(data: KnownSupport) -> Learner:
     """Table 1's problem, columns centred."""
     n, d = data.X.shape
     table = prepare(data.X, data.y, np.ones(n), standardize=False, centre_y=True, centre_x=True)
-    parameters = GradientParameters(
+    shared = GradientData(
+        table,
         kernel=TURLACH["kernel"],
         length_scale=1.0,
         bandwidth="half_median",
@@ -342,7 +343,7 @@ def _affine_learner(data: KnownSupport) -> Learner:
         labels=np.arange(d),
         group_weights=np.ones(d),
     )
-    return Learner(GradientData(parameters, table), table.y[:, None], ActiveSet())
+    return Learner(shared, table.y[:, None], ActiveSet())
 
 
 def _second_derivatives(data: GradientData) -> Array:

@@ -47,7 +47,7 @@ from experiments.running import CAPPED, CONVERGED, Row
 from nablasso.data.table import prepare
 from nablasso.kernels import Kernel, length_scale
 from nablasso.paths import Formulation, ProblemFamily, alpha_grid
-from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
+from nablasso.penalties import Partition, Penalty
 from nablasso.problems import DAMPING, Problem, SquaredProblem
 from nablasso.regression.ridge import Ridge
 from nablasso.solvers import DualSolver, Solution, support_of
@@ -68,7 +68,7 @@ RIDGES = np.logspace(-9, 1, 21)  # of the refit, over the trace of its kernel
 TOL, MOST_STEPS = 1e-7, 20_000
 LOOSE = 1e-5  # of the objective of zero
 SMALLEST = 1e-11  # of the objective of zero: a gap below it is rounding
-ABOVE_DAMPED = 3.0  # the largest tau over its damped form (see SquaredProblem.alpha_max_and_scale)
+ABOVE_DAMPED = 3.0  # the largest tau over its damped form (see Problem.alpha_max)
 RIDGE_SETTINGS: Row = {"RIDGES": RIDGES, "intercept": False}
 SETTINGS: Row = {
     **RIDGE_SETTINGS,
@@ -204,7 +204,7 @@ def family_of(rows: Rows, kernel: Kernel, width: float, penalty: MakePenalty) ->
 
 def lasso(columns: NDArray[np.intp]) -> Penalty:
     """The sum of the norms."""
-    return GroupLasso(Partition(np.arange(len(columns))), np.ones(len(columns)))
+    return Penalty(Partition(np.arange(len(columns))), np.ones(len(columns)))
 
 
 def group_lasso(labels: NDArray[np.intp]) -> MakePenalty:
@@ -212,7 +212,7 @@ def group_lasso(labels: NDArray[np.intp]) -> MakePenalty:
 
     def make(columns: NDArray[np.intp]) -> Penalty:
         partition = Partition(labels[columns])
-        return GroupLasso(partition, partition.sizes.astype(float))
+        return Penalty(partition, partition.sizes.astype(float))
 
     return make
 
@@ -221,7 +221,7 @@ def elastic_net(l1_ratio: float) -> MakePenalty:
     """Norms and their squares."""
 
     def make(columns: NDArray[np.intp]) -> Penalty:
-        return ElasticNet(Partition(np.arange(len(columns))), np.ones(len(columns)), l1_ratio)
+        return Penalty(Partition(np.arange(len(columns))), np.ones(len(columns)), l1_ratio)
 
     return make
 

@@ -403,7 +403,7 @@ def labels_of(groups):
 
 def library_problem(problem: DenseProblem):
     """The same problem as the library states it."""
-    from nablasso.penalties import ElasticNet, GroupLasso, Partition
+    from nablasso.penalties import Partition, Penalty
     from nablasso.problems import SmoothProblem, SquaredProblem
     from nablasso.regression.ridge import Ridge
     from nablasso.spaces import RepresenterSpace
@@ -412,10 +412,7 @@ def library_problem(problem: DenseProblem):
     weights = np.empty(partition.n_groups)  # the partition has an order of its own
     for group, weight in zip(problem.groups, problem.group_weights, strict=True):
         weights[partition.labels[group[0]]] = weight
-    if problem.l1_ratio < 1:
-        penalty = ElasticNet(partition, weights, problem.l1_ratio)
-    else:
-        penalty = GroupLasso(partition, weights)
+    penalty = Penalty(partition, weights, problem.l1_ratio)
     space = RepresenterSpace(problem.kernel, problem.X, extra=problem.extra)
     shared = {
         "loss": library_loss(problem.loss),
@@ -432,3 +429,17 @@ def library_problem(problem: DenseProblem):
         return SmoothProblem(**shared)
     inverse = Ridge(space.gram, problem.weights, fit_intercept=problem.fit_intercept)
     return SquaredProblem(**shared, P=inverse.matrix(problem.ridge))
+
+
+def iterates(solver, problem, start=None):
+    """A solver's solution and the functions of all its steps."""
+    from nablasso.solvers.base import Solution, follow
+
+    seen = []
+
+    def watched():
+        for step in solver.steps(problem, start):
+            seen.append(step.coef if isinstance(step, Solution) else step)
+            yield step
+
+    return follow(watched(), solver.tol * problem.reference, solver.max_iter), seen

@@ -24,7 +24,7 @@ from benchmarks.provenance import digest, record_run
 from benchmarks.store import Row, RowStore
 from benchmarks.unit import timed
 from nablasso.datasets import make_two_modes
-from nablasso.datasets.structured import two_modes_log_density
+from nablasso.datasets.generators import two_modes_log_density
 from nablasso.estimators import PSDDensity, PSDDensityCV
 
 RESULTS = Path(__file__).parent / "results"

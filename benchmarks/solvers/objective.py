@@ -7,14 +7,15 @@ taken; gaps are computed afterwards by :meth:`Problem.gap`, the same for every s
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from nablasso.problems import Coefficients, Problem
 from nablasso.regression.ridge import Ridge
-from nablasso.solvers import Solver
-from nablasso.solvers.base import certify
+from nablasso.solvers import Solution, Solver
+from nablasso.solvers.base import certify, follow
 
 TARGET = 1e-4
 
@@ -27,12 +28,22 @@ class Stopwatch:
     paused: float = 0.0
     snapshots: list[tuple[float, Coefficients]] = field(default_factory=list)
 
-    def __call__(self, _iteration: int, coef: Coefficients) -> None:
-        """Take a snapshot; called by the solver."""
-        now = time.perf_counter()
-        copy = Coefficients(coef.u.copy(), coef.v.copy(), coef.intercept)
-        self.snapshots.append((now - self.started - self.paused, copy))
-        self.paused += time.perf_counter() - now
+    def watched(
+        self, steps: Iterable[Solution | Coefficients]
+    ) -> Iterator[Solution | Coefficients]:
+        """The steps of a solver, with a snapshot of each."""
+        for step in steps:
+            now = time.perf_counter()
+            coef = step.coef if isinstance(step, Solution) else step
+            copy = Coefficients(coef.u.copy(), coef.v.copy(), coef.intercept)
+            self.snapshots.append((now - self.started - self.paused, copy))
+            self.paused += time.perf_counter() - now
+            yield step
+
+    def solve(self, solver: Solver, problem: Problem) -> Solution:
+        """As the solver does, watched."""
+        steps = self.watched(solver.steps(problem, None))
+        return follow(steps, solver.tol * problem.reference, solver.max_iter)
 
 
 def time_to_gap(
@@ -40,7 +51,7 @@ def time_to_gap(
 ) -> tuple[float, int]:
     """Seconds and iterations until the relative gap is at most ``target``; inf when never."""
     watch = Stopwatch()
-    solver.solve(problem, callback=watch)
+    watch.solve(solver, problem)
     for iteration, (seconds, coef) in enumerate(watch.snapshots, start=1):
         if certify(problem, coef, 0).gap <= target * problem.reference:
             return seconds + set_up, iteration

@@ -25,4 +25,4 @@ def problem(n_samples: int, n_features: int, seed: int = 0) -> Problem:
     """The lasso problem at the stated ridge and alpha."""
     made = family(n_samples, n_features, seed)
     free = made.problem(RIDGE * made.trace)
-    return replace(free, alpha=FRACTION * free.alpha_max())
+    return replace(free, alpha=FRACTION * free.alpha_max()[0])

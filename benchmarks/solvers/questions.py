@@ -11,8 +11,8 @@ from benchmarks.memory import peak_gib
 from benchmarks.solvers.objective import TARGET, elimination_time, median_of, time_to_gap
 from benchmarks.solvers.problems import RIDGE, family, problem
 from experiments.paper_admm import PaperAdmm
-from nablasso.paths import alpha_grid, walk_path
-from nablasso.solvers import Denovas, DualSolver
+from nablasso.paths import alpha_grid
+from nablasso.solvers import Denovas, DualSolver, walk_path
 
 Row = dict[str, float | int | str]
 

@@ -14,18 +14,20 @@ import numpy as np
 
 from benchmarks.problem import Make, Problem, Quick, Suite, Target, population
 from benchmarks.suites import generators as own
+from experiments.drawn import (
+    make_correlated_pairs,
+    make_noisy_copies,
+    make_pairwise,
+    make_radial,
+    make_three_way,
+)
 from nablasso.datasets import (
     KnownSupport,
     make_additive,
-    make_correlated_pairs,
     make_cubic_groups,
     make_friedman1,
-    make_noisy_copies,
-    make_pairwise,
     make_product,
-    make_radial,
     make_rings,
-    make_three_way,
     make_turlach,
     make_two_way,
 )

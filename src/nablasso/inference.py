@@ -46,9 +46,9 @@ maximises :math:`\log\det(2 \Sigma - S) + \sum_j \log s_j`, concave. With the ot
 :math:`2 \Sigma - S + s_j e_j e_j^\top`: coordinate ascent by updates of rank one, O(d^3) per sweep.
 With W_j = importance of column j minus that of its knockoff, the filter selects W_j >= t at
 
-.. math:: t = \min\{t > 0 : (c + \#\{W_j \le -t\}) / \#\{W_j \ge t\} \le q\}.
+.. math:: t = \min\{t > 0 : (1 + \#\{W_j \le -t\}) / \#\{W_j \ge t\} \le q\}.
 
-With c = 1 the false discovery rate is at most q; fewer than 1/q selections are then impossible.
+The false discovery rate is at most q; fewer than 1/q selections are impossible.
 
 **Stability selection with complementary pairs** (Shah and Samworth 2013). Split the rows at random
 into two halves of floor(n / 2) rows, B times, and let the selector choose on each half: 2B fits.
@@ -66,8 +66,8 @@ probability, at most theta on one half: no better than a blind pick.
 :math:`V \le p \min\{D(\theta^2, 2\tau - 1, B, -1/2),\, D(\theta, \tau, 2B, -1/4)\}`, where
 ``D(eta, t, B, r)`` is the largest probability of ``[t, 1]`` under an r-concave distribution on
 ``{0, 1/B, ..., 1}`` of mean at most eta: ``f^r`` is convex where ``f > 0``. The extreme ones are
-proportional to ``(a + i)^(1/r)`` on ``0..k``, with any smaller mass at ``k + 1``; so D is a search
-over k and, in each k, over one interval of a. Cost: O(B^2) per search step.
+proportional to ``(a + i)^(1/r)`` on ``0..k``, with any smaller mass at ``k + 1``; the mean decides
+what k is, so D is the largest tail over one number a, looked for on finer and finer grids.
 
 Every bound is cut at q / tau, Markov's bound, and where its condition fails.
 """
@@ -81,19 +81,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, inv
-from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import false_discovery_control
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from nablasso.errors import InvalidParameterError
 from nablasso.progress import run_jobs
 from nablasso.regression.ridge import LeaveOutRidge
 from nablasso.types import Array, Index, Mask
 
-Predict = Callable[[Array], Array]
-RowLoss = Callable[[NDArray[np.generic], Array], Array]  # targets, outputs -> one loss per row
+Losses = Callable[[Array, Index], Array]  # rows of X, numbers of those they stand for -> losses
 Draw = Callable[[np.random.Generator, int], Array]  # size -> copies (size, n, number of columns)
 Conditional = Callable[[Index], Draw]  # learns how to redraw these columns given the others
 Sampler = Callable[[Array, Index, np.random.Generator], Array]
@@ -106,9 +104,10 @@ N_EXCEED = 10
 FIRST_BATCH = 20
 MAX_CELLS = 2_000_000  # numbers in one batch of copies
 MIN_DRAWS = 199
-TIE = 1e-10  # relative: batches of other sizes may round differently
+TIE = 1e-10  # relative: batches of other sizes, or q k / m and m p / k, may round differently
 FLATTEST = np.log(1e8)  # largest log a, in steps of the lattice
 STEEPEST = -40.0  # log f(1) / f(0) at the smallest a
+N_SCALES, ZOOMS = 1000, 4  # values of a, and how often the best of them is looked at more closely
 
 
 # ------------------------------------------------------------------ redrawn columns
@@ -171,9 +170,7 @@ def as_conditional(sampler: Any, X: Array, weights: Array) -> Conditional:
 
 def level_probabilities(scores: Array, code: Index, weights: Array) -> Array:
     """Probabilities (n, n_levels) of the levels, from scores that predict them."""
-    centred = scores - np.average(scores, axis=0, weights=weights)
-    size = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-    Z = centred / np.where(size > 0, size, 1.0)
+    Z = StandardScaler().fit(scores, sample_weight=weights).transform(scores)
     model = LogisticRegression(C=10.0, max_iter=1000)  # finite where the levels are separated
     model.fit(Z, code, sample_weight=weights * (len(weights) / weights.sum()))
     return np.asarray(model.predict_proba(Z))
@@ -184,35 +181,17 @@ def level_probabilities(scores: Array, code: Index, weights: Array) -> Array:
 
 @dataclass(frozen=True)
 class HeldOutFold:
-    """A predictor, and ``rows`` that it has not seen, with targets and weights.
-
-    ``used`` marks the columns that it may depend on.
-    """
+    """Rows that a predictor has not seen, columns that it may depend on, its weighted losses."""
 
     rows: Index
     used: Mask
-    predict: Predict
-    y: NDArray[np.generic]
-    weights: Array
-    row_loss: RowLoss
+    losses: Losses
 
     def loss(self, copies: Array) -> Array:
-        """Weighted total losses (size,) of copies (size, number of rows, d) of the rows."""
+        """Total losses (size,) of copies (size, number of rows, d) of the rows."""
         size, n, d = copies.shape
-        outputs = np.asarray(self.predict(copies.reshape(size * n, d)))
-        losses = self.row_loss(np.tile(self.y, size), outputs)
-        return np.asarray(losses.reshape(size, n) @ self.weights)
-
-
-def squared_loss(y: NDArray[np.generic], outputs: Array) -> Array:
-    """``(y - f)^2`` per row."""
-    return np.asarray((np.asarray(y, dtype=float) - outputs) ** 2)
-
-
-def log_loss(y: NDArray[np.generic], outputs: Array) -> Array:
-    """``-log P(y)`` per row; ``y`` numbers the columns of the probabilities ``outputs``."""
-    chosen = outputs[np.arange(len(y)), np.asarray(y, dtype=np.intp)]
-    return np.asarray(-np.log(np.maximum(chosen, np.finfo(float).tiny)))
+        losses = self.losses(copies.reshape(size * n, d), np.tile(self.rows, size))
+        return np.asarray(losses.reshape(size, n).sum(axis=1))
 
 
 def enough_draws(n_tests: int, fdr: float) -> int:
@@ -306,12 +285,6 @@ def adjusted_p_values(p_values: Array) -> Array:
     return np.asarray(false_discovery_control(p_values))
 
 
-def benjamini_hochberg(p_values: Array, fdr: float) -> Mask:
-    """Which tests are rejected at false discovery rate ``fdr``."""
-    # q k / m and m p / k round differently: a tie is a rejection
-    return np.asarray(adjusted_p_values(p_values) <= fdr * (1 + 1e-12))
-
-
 # ------------------------------------------------------------------ knockoffs
 
 
@@ -374,10 +347,10 @@ def gaussian_knockoffs(
     return np.asarray(Z - Z @ inverse_s + U @ root)
 
 
-def knockoff_threshold(statistics: Array, fdr: float, offset: int) -> float:
+def knockoff_threshold(statistics: Array, fdr: float) -> float:
     """Smallest t whose estimated false discovery proportion is at most ``fdr``, or infinity."""
     for t in np.unique(np.abs(statistics[statistics != 0])):
-        false = offset + int(np.sum(statistics <= -t))
+        false = 1 + int(np.sum(statistics <= -t))
         if false <= fdr * max(1, int(np.sum(statistics >= t))) * (1 + 1e-12):
             return float(t)
     return np.inf
@@ -402,23 +375,17 @@ def complementary_pairs(
     return halves
 
 
-def smallest_threshold(
-    floor: float,
-    largest_bound: float,
-    n_selected: float,
-    n_features: int,
-    n_pairs: int,
-    assumption: str,
-) -> float:
-    """Smallest threshold, at least ``floor``, that meets the bound; infinite if none does."""
-    counts = np.arange(lattice_count(floor, n_pairs), 2 * n_pairs + 1) / (2 * n_pairs)
+def smallest_threshold(floor: float, largest_bound: float, *known: Any) -> float:
+    """Smallest threshold, at least ``floor``, that meets the bound; infinite if none does.
 
-    def meets(threshold: float) -> bool:
-        bound = false_selection_bound(threshold, n_selected, n_features, n_pairs, assumption)
-        return bound <= largest_bound
-
-    first = bisect_left(counts, True, key=meets)  # the bounds decrease with the threshold
-    return float(counts[first]) if first < len(counts) else np.inf
+    ``known`` is what :func:`false_selection_bound` has besides: it decreases with the threshold.
+    """
+    n_halves = 2 * known[2]
+    shares = np.arange(lattice_count(floor, known[2]), n_halves + 1) / n_halves
+    first = bisect_left(
+        shares, True, key=lambda share: false_selection_bound(share, *known) <= largest_bound
+    )
+    return float(shares[first]) if first < len(shares) else np.inf
 
 
 def false_selection_bound(
@@ -453,43 +420,20 @@ def largest_tail(mean: float, start: int, size: int, r: float) -> float:
     The support is ``0..size`` and ``r`` is negative. Returns 1 where the shape says nothing: a
     tail that begins under twice the mean.
     """
-    goal = mean * size
-    first = int(np.ceil(2 * goal)) + 1  # on 0..k a decreasing mass has mean at most k / 2
-    if start < first:
+    goal, i = mean * size, np.arange(size + 1)
+    if start <= np.ceil(2 * goal):  # on 0..k a decreasing mass has mean at most k / 2
         return 1.0
-    scales = [_scale_of_mean(k, goal, 1 / r) for k in range(first, size + 1)]
-    best = _tail(scales[-1], size, start, goal, 1 / r)
-    for k, upper, lower in zip(range(first, size), scales, scales[1:], strict=False):
-        if k + 1 < start:
-            continue  # no mass in the tail
-        found = minimize_scalar(
-            lambda log_a, k=k: -_tail(np.exp(log_a), k, start, goal, 1 / r),
-            bounds=(np.log(lower), np.log(upper)),
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
-        ends = (_tail(a, k, start, goal, 1 / r) for a in (lower, upper))
-        best = max(best, -float(found.fun), *ends)
-    return float(np.clip(best, 0.0, 1.0))
-
-
-def _scale_of_mean(k: int, goal: float, s: float) -> float:
-    """The a for which ``(a + i)^s`` on ``0..k`` has the mean ``goal``."""
-    i = np.arange(k + 1)
-
-    def excess(log_a: float) -> float:
-        mass = (1 + i / np.exp(log_a)) ** s  # (a + i)^s / a^s
-        return float(i @ mass / mass.sum()) - goal
-
-    low, high = STEEPEST / abs(s), FLATTEST
-    if excess(low) >= 0 or excess(high) <= 0:
-        return float(np.exp(low if excess(low) >= 0 else high))
-    return float(np.exp(brentq(excess, low, high, xtol=1e-12)))
-
-
-def _tail(a: float, k: int, start: int, goal: float, s: float) -> float:
-    """Mass from ``start`` on: ``c (a + i)^s`` on ``0..k``, the rest at ``k + 1``, of mean goal."""
-    i = np.arange(k + 1)
-    mass = (1 + i / a) ** s
-    c = (k + 1 - goal) / float((k + 1 - i) @ mass)
-    return 1 - c * float(mass[:start].sum())
+    low, high, largest = STEEPEST * abs(r), FLATTEST, 0.0
+    for _ in range(ZOOMS):
+        logs = np.linspace(low, high, N_SCALES)
+        mass = (1 + i / np.exp(logs)[:, None]) ** (1 / r)  # (a + i)^(1/r) up to a factor
+        total, first = np.cumsum(mass, axis=1), np.cumsum(i * mass, axis=1)
+        beyond = first > goal * total  # the mean of the mass on 0..k exceeds the goal
+        k = np.where(beyond.any(axis=1), beyond.argmax(axis=1) - 1, size)
+        within, moment = (sums[np.arange(N_SCALES), k] for sums in (total, first))
+        c = np.where(k < size, (k + 1 - goal) / ((k + 1) * within - moment), 1 / within)
+        tails = np.where(k + 1 < start, 0.0, 1 - c * total[:, start - 1])  # the rest is at k + 1
+        best = int(tails.argmax())
+        largest = max(largest, float(tails[best]))
+        low, high = logs[max(best - 1, 0)], logs[min(best + 1, N_SCALES - 1)]
+    return min(largest, 1.0)

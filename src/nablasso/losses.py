@@ -240,10 +240,6 @@ class Squared(_Tube):
 
     corner = False
 
-    def gradient(self, y: Array, z: Array) -> Array:
-        """``2 (z - y)``."""
-        return 2 * (z - y)
-
     def best_intercept(self, y: Array, z: Array, weights: Array) -> float:
         """Weighted mean of the residuals."""
         return float(weights @ (y - z))
@@ -289,9 +285,8 @@ def robust_deviation(y: Array, weights: Array) -> float:
     centre = weighted_median(y, weights)
     deviation = GAUSSIAN * weighted_median(np.abs(y - centre), weights)
     if deviation == 0.0:
-        total = weights.sum()
-        deviation = float(np.sqrt(weights @ (y - weights @ y / total) ** 2 / total))
-    return deviation if deviation > 0 else 1.0
+        deviation = float(np.sqrt(weights @ (y - weights @ y) ** 2))
+    return deviation or 1.0
 
 
 REGRESSION_LOSSES: dict[str, type[Loss]] = {

@@ -3,14 +3,11 @@
 A :class:`ProblemFamily` has what all its problems share, made once: the representer space of the
 rows (:mod:`nablasso.spaces`), and a **regression** in it that chooses the ridge
 (:mod:`nablasso.regression`): the eigendecomposition of a kernel, or machines of another loss.
-
-Paths along alpha (:func:`walk_path`) run from small alpha upwards: in the dual a small ball is the
-easy problem, and its solution is inside the next ball.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -25,7 +22,7 @@ from nablasso.penalties import Penalty
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
 from nablasso.regression.machine import GramRows, Machines, Refit, refit
 from nablasso.regression.ridge import Ridge
-from nablasso.solvers import Solution, Solver, Status
+from nablasso.solvers import Solution
 from nablasso.spaces import Function, PenaltyPoints, RepresenterSpace, require_memory
 from nablasso.types import Array, Index, Mask
 
@@ -64,6 +61,7 @@ class ProblemFamily:
     ) -> None:
         self.table, self.formulation = table, formulation
         self.multiplier, self.points = multiplier, points
+        self.refits: dict[bytes, Refit] = {}  # by support
         self.loss = formulation.loss.fitted(table.y, table.weights)
         self.penalty = formulation.penalty(table.columns)
         self.width = self._width(table.X)
@@ -86,7 +84,7 @@ class ProblemFamily:
     def with_target(self, y: Array) -> Self:
         """The same family with another target; what does not depend on it is shared."""
         other = copy(self)
-        other.table = replace(self.table, y=y)
+        other.table, other.refits = replace(self.table, y=y), {}
         other.loss = self.formulation.loss.fitted(y, self.table.weights)
         if isinstance(self.regression, Machines):
             other.regression = replace(self.regression, sample=other.sample)
@@ -105,7 +103,7 @@ class ProblemFamily:
         """
         if isinstance(self.regression, Ridge):
             return self.regression.best_ridge(self.table.y, RIDGE_FLOOR)
-        return self.regression.best_ridge(RIDGE_FLOOR)
+        return self.regression.best(RIDGE_FLOOR).ridge
 
     def problem(self, ridge: float, alpha: float = 0.0) -> Problem:
         """The problem at one ridge and alpha."""
@@ -133,10 +131,12 @@ class ProblemFamily:
 
     def refit(self, support: Mask) -> Refit:
         """A machine with the same loss on the supported columns, the width measured anew."""
-        table, kernel = self.table, self.formulation.kernel
-        X = table.X[:, support]
-        scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
-        return refit(self.sample, kernel, X, table.columns[support], scales)
+        table, kernel, key = self.table, self.formulation.kernel, support.tobytes()
+        if key not in self.refits:
+            X = table.X[:, support]
+            scales = np.full(X.shape[1], 1 / self._width(X) if support.any() else 1.0)
+            self.refits[key] = refit(self.sample, kernel, X, table.columns[support], scales)
+        return self.refits[key]
 
     def function(self, solution: Solution) -> Function:
         """The penalised function of a solution."""
@@ -176,46 +176,3 @@ class ProblemFamily:
 def alpha_grid(alpha_max: float, n_alphas: int, eps: float) -> Array:
     """``n_alphas`` values from ``alpha_max`` down to ``eps * alpha_max``, equal ratios."""
     return np.asarray(alpha_max * np.logspace(0, np.log10(eps), n_alphas))
-
-
-def walk_path(
-    problem: Problem, alphas: Array, solver: Solver[Any], flat: Array | None = None
-) -> Iterator[tuple[Problem, Solution]]:
-    """Solutions at increasing ``alphas``, each warm-started from those before.
-
-    ``flat`` is ``problem.flat_dual()``, the solution from ``alpha_max`` on, where known: towards
-    the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
-    path is for the caller to judge.
-    """
-    done: list[tuple[float, Array]] = []
-    for alpha in alphas:
-        here = replace(problem, alpha=float(alpha))
-        solution = solver.solve(here, _warm_start(here, done, flat))
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        yield here, solution
-        done = [*done[-1:], (here.alpha, solution.point.s)]
-
-
-def _warm_start(
-    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
-) -> Array | None:
-    """Of the starts at hand, the one with the best dual value.
-
-    The last solution carried on along the line through the one before it, and the last solution
-    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
-    """
-    if not done:
-        return None
-    last, s = done[-1]
-    starts = [s]
-    if len(done) > 1 and last > done[0][0]:
-        before, s_before = done[0]
-        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
-    top = 0.0 if flat is None else problem.gauge(flat)
-    if flat is not None and top > last:
-        t = min(1.0, (problem.alpha - last) / (top - last))
-        starts.append(s + t * (flat - s))
-    if len(starts) == 1:
-        return starts[0]
-    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])

@@ -22,7 +22,6 @@ norm is at most ``alpha w_g`` and infinite elsewhere: with groups of one variabl
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array, Index
 
-__all__ = ["ElasticNet", "GroupLasso", "Partition", "Penalty"]
+__all__ = ["Partition", "Penalty"]
 
 ROUNDING = 1e-9  # a projected norm may exceed its radius by rounding
 
@@ -64,8 +63,10 @@ class Partition:
         return np.asarray(per_group[self.labels])
 
 
-class Penalty(ABC):
-    """A convex function of the derivative norms of groups.
+class Penalty:
+    """``Omega = sum_g w_g (mu t_g + (1 - mu) t_g^2)``: the group lasso, or an elastic net.
+
+    Another penalty is a class derived from it with its own functions of the norms.
 
     Parameters
     ----------
@@ -73,36 +74,59 @@ class Penalty(ABC):
         Groups of the d variables.
     weights : array, shape (n_groups,)
         Non-negative weight of each group; zero keeps a group unpenalised.
+    l1_ratio : float
+        ``mu``, above 0 and at most 1.
     """
 
-    def __init__(self, partition: Partition, weights: Array) -> None:
-        self.partition = partition
+    def __init__(self, partition: Partition, weights: Array, l1_ratio: float = 1.0) -> None:
+        self.partition, self.l1_ratio = partition, float(l1_ratio)
         self.weights = np.asarray(weights, dtype=float)
         if self.weights.shape != (partition.n_groups,) or not (self.weights >= 0).all():
             raise InvalidParameterError(
                 f"A penalty needs {partition.n_groups} weights of at least zero, one per group; "
                 f"got {weights!r}."
             )
+        if not 0 < l1_ratio <= 1:
+            raise InvalidParameterError(
+                f"l1_ratio must be above 0 and at most 1; got {l1_ratio!r}. For 1 it is the lasso; "
+                "with 0 nothing is ever selected out."
+            )
 
-    @abstractmethod
     def value(self, norms: Array) -> float:
         """``Omega`` as a function of the group norms."""
+        return float(self.weights @ (self.l1_ratio * norms + (1 - self.l1_ratio) * norms**2))
 
-    @abstractmethod
     def shrink(self, norms: Array, step: float) -> Array:
-        """Group norms of ``prox_{step Omega}``."""
+        """Norms of ``prox_{step Omega}``: ``(t_g - step w_g mu)_+ / (1 + 2 step w_g (1 - mu))``."""
+        scaled = step * self.weights
+        kept = np.maximum(norms - scaled * self.l1_ratio, 0.0)
+        return np.asarray(kept / (1 + 2 * scaled * (1 - self.l1_ratio)))
 
-    @abstractmethod
     def conjugate(self, norms: Array, alpha: float) -> float:
-        """``(alpha Omega)*`` as a function of the group norms of its argument."""
+        """``(alpha Omega)*`` as a function of the group norms of its argument.
 
-    @abstractmethod
+        A quadratic outside the balls; infinite there where a group has none.
+        """
+        radius = self.radius(alpha)
+        outside = norms > radius * (1 + ROUNDING)
+        if not outside.any():
+            return 0.0
+        bend = alpha * self.weights[outside] * (1 - self.l1_ratio)
+        if not bend.all():
+            return float("inf")
+        return float(np.sum((norms - radius)[outside] ** 2 / (4 * bend)))
+
     def radius(self, alpha: float) -> Array:
-        """Dual norm up to which a group is at rest: ``alpha`` times the slope at zero."""
+        """Dual norm up to which a group is at rest: ``alpha w_g mu``."""
+        return alpha * self.l1_ratio * self.weights
 
     def project_dual(self, norms: Array, alpha: float) -> Array:
-        """Group norms of a point where ``(alpha Omega)*`` is finite, near the given ones."""
-        return np.minimum(norms, self.radius(alpha))
+        """Group norms of a point where ``(alpha Omega)*`` is finite, near the given ones.
+
+        Every norm is allowed but those of groups without a quadratic.
+        """
+        inside = np.minimum(norms, self.radius(alpha))
+        return inside if self.l1_ratio == 1 else np.where(alpha * self.weights > 0, norms, inside)
 
     def prox(self, g: Array, step: float) -> Array:
         """``argmin_x step Omega(x) + |x - g|^2 / 2`` for ``g`` (n, d)."""
@@ -114,52 +138,3 @@ class Penalty(ABC):
         norms = self.partition.norms(s)
         new = norms - step * self.shrink(norms / step, alpha / step)
         return self.partition.rescale(s, norms, self.project_dual(np.maximum(new, 0.0), alpha))
-
-
-class GroupLasso(Penalty):
-    """``Omega = sum_g w_g t_g``: an elastic net with ``mu = 1``."""
-
-    l1_ratio = 1.0
-
-    def value(self, norms: Array) -> float:
-        """``sum_g w_g (mu t_g + (1 - mu) t_g^2)``."""
-        return float(self.weights @ (self.l1_ratio * norms + (1 - self.l1_ratio) * norms**2))
-
-    def shrink(self, norms: Array, step: float) -> Array:
-        """``max(0, t_g - step w_g mu) / (1 + 2 step w_g (1 - mu))``."""
-        scaled = step * self.weights
-        kept = np.maximum(norms - scaled * self.l1_ratio, 0.0)
-        return np.asarray(kept / (1 + 2 * scaled * (1 - self.l1_ratio)))
-
-    def conjugate(self, norms: Array, alpha: float) -> float:
-        """A quadratic outside the balls; infinite there where a group has none."""
-        radius = self.radius(alpha)
-        outside = norms > radius * (1 + ROUNDING)
-        if not outside.any():
-            return 0.0
-        bend = alpha * self.weights[outside] * (1 - self.l1_ratio)
-        if not bend.all():
-            return float("inf")
-        return float(np.sum((norms - radius)[outside] ** 2 / (4 * bend)))
-
-    def radius(self, alpha: float) -> Array:
-        """``alpha w_g mu``."""
-        return alpha * self.l1_ratio * self.weights
-
-    def project_dual(self, norms: Array, alpha: float) -> Array:
-        """Every norm is allowed but those of groups without a quadratic."""
-        inside = super().project_dual(norms, alpha)
-        return inside if self.l1_ratio == 1 else np.where(alpha * self.weights > 0, norms, inside)
-
-
-class ElasticNet(GroupLasso):
-    """``Omega = sum_g w_g (mu t_g + (1 - mu) t_g^2)`` with ``mu = l1_ratio`` in (0, 1)."""
-
-    def __init__(self, partition: Partition, weights: Array, l1_ratio: float) -> None:
-        super().__init__(partition, weights)
-        if not 0 < l1_ratio < 1:
-            raise InvalidParameterError(
-                f"l1_ratio must lie strictly between 0 and 1; got {l1_ratio!r}. "
-                "For 1 use the lasso; with 0 nothing is ever selected out."
-            )
-        self.l1_ratio = float(l1_ratio)

@@ -21,22 +21,22 @@ A kernel function is a combination of rows of its table, so a saved model holds 
 from __future__ import annotations
 
 import copy
-import hashlib
 import importlib
 import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from nablasso import __version__
 from nablasso.errors import (
     InvalidParameterError,
     ModelFileError,
@@ -45,27 +45,13 @@ from nablasso.errors import (
     warn,
 )
 
-FORMAT = 9  # raised when the classes of a file are to be found elsewhere
+FORMAT = 10  # raised when the classes of a file are to be found elsewhere
 STAMP = "nablasso.json"  # its name in the archive
 RESULTS = 1  # format of stored results; raised when a pass means something else
 
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
-OUR_PACKAGES = (
-    *("data", "persistence", "kernels", "losses", "penalties", "spaces", "problems", "solvers"),
-    *(
-        "paths",
-        "regression",
-        "streaming",
-        "search",
-        "prediction",
-        "hierarchy",
-        "gradients",
-        "nonnegative",
-    ),
-    *("inference", "reading", "answer", "estimators"),
-)
+MODULES = ("nablasso.", "scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
-OTHER_MODULES = ("scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
 NOT_OURS = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
 
 
@@ -129,7 +115,7 @@ class Store:
         """Arrays by name, read if they are there and stored if they are not."""
         if self.folder is None:
             return compute()
-        path = self.folder / f"{kind}-{digest(what)[:32]}.npz"
+        path = self.folder / f"{kind}-{digest(what)}.npz"
         if path.exists():
             try:
                 with np.load(path, allow_pickle=False) as file:
@@ -143,39 +129,10 @@ class Store:
 
 
 def digest(what: Any) -> str:
-    """A number for a structure of tuples, dataclasses, arrays, kernels, numbers and functions."""
-    sha = hashlib.sha256(f"nablasso {RESULTS}".encode())
-    _feed(sha, what)
-    return sha.hexdigest()
+    """A number for a structure of tuples, dataclasses, arrays, numbers and functions."""
+    from joblib import hash as hashed  # takes longer to import than a terminal should wait
 
-
-def _feed(sha: Any, what: Any) -> None:
-    if isinstance(what, partial):
-        what = (what.func, what.args, what.keywords)
-    if isinstance(what, np.ndarray | np.generic) and what.dtype.kind != "O":
-        array = np.ascontiguousarray(what)
-        sha.update(f"array {array.dtype.str} {array.shape};".encode())
-        sha.update(array.tobytes())
-    elif is_dataclass(what) and not isinstance(what, type):
-        sha.update(f"{type(what).__qualname__}(".encode())
-        for one in fields(what):
-            _feed(sha, (one.name, getattr(what, one.name)))
-        sha.update(b");")
-    elif isinstance(what, Mapping):
-        _feed(sha, list(what.items()))
-    elif isinstance(what, Sequence) and not isinstance(what, str | bytes):
-        sha.update(f"sequence {len(what)}(".encode())
-        for one in what:
-            _feed(sha, one)
-        sha.update(b");")
-    elif hasattr(what, "get_params"):  # a kernel
-        _feed(sha, (type(what).__qualname__, what.get_params(deep=False)))
-    elif callable(what):
-        sha.update(f"{what.__module__}.{what.__qualname__};".encode())
-    elif what is None or isinstance(what, str | bytes | bool | int | float):
-        sha.update(f"{type(what).__name__} {what!r};".encode())
-    else:
-        raise TypeError(f"No digest of {type(what).__name__}.")
+    return str(hashed(("nablasso", RESULTS, what)))
 
 
 def save(
@@ -197,15 +154,8 @@ def save(
     InvalidParameterError
         If the model holds something that the format cannot, or the file cannot be written.
     """
-    import scipy  # only who saves a model needs their versions
-    import sklearn
-
-    versions = {
-        "nablasso": _version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    versions = {"nablasso": __version__} | others
     about = {"format": FORMAT, "model": type(model).__name__, "versions": versions}
     skops_io, stamp = _skops(), json.dumps(about | {"notes": dict(notes or {})})
     with atomic_write(path) as place:
@@ -247,7 +197,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         If the file is none of ours or damaged, has another format, or holds types that are not
         trusted; the message names them.
     """
-    stamp, ours = read_stamp(path), _version()
+    stamp, ours = read_stamp(path), __version__
     wrote = str(stamp["versions"].get("nablasso", "an unknown version"))
     if stamp["format"] != FORMAT:
         newer = stamp["format"] > FORMAT
@@ -303,12 +253,6 @@ def read_stamp(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {"model": "", "versions": {}, "notes": {}, **stamp}
 
 
-def _version() -> str:
-    from nablasso import __version__  # the package imports this module before it has a version
-
-    return __version__
-
-
 def _skops() -> Any:
     return optional("skops.io", "Saved models need skops", "io")
 
@@ -321,10 +265,7 @@ def _is_harmless(name: str) -> bool:
     if name in OTHERS:
         return True
     module, _, attribute = name.rpartition(".")
-    ours = (f"nablasso.{package}" for package in OUR_PACKAGES)
-    if not module.startswith(OTHER_MODULES) and not any(
-        module == package or module.startswith(f"{package}.") for package in ours
-    ):
+    if not module.startswith(MODULES):
         return False
     owner, _, holder = module.rpartition(".")
     if holder[:1].isupper():  # a method, bound to an object of this class

@@ -36,7 +36,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from nablasso.kernels.base import row_blocks
 from nablasso.losses import LossSample, Squared
 from nablasso.penalties import Penalty
 from nablasso.regression.machine import GramRows, Machines
@@ -45,7 +44,7 @@ from nablasso.spaces import RepresenterSpace
 from nablasso.types import Array, Index
 
 ABOVE = 1 + 1e-6  # just above, so that rounding selects nothing at alpha_max itself
-DAMPING, BLOWN_UP = 1e-4, 3.0  # see SquaredProblem.alpha_max_and_scale
+DAMPING, BLOWN_UP = 1e-4, 3.0  # see Problem.alpha_max
 POWER_STEPS = 20
 MAX_DIRECT = 2000  # unknowns up to which alpha_max may be computed directly
 HALVINGS = 30
@@ -100,12 +99,11 @@ class Problem(LossSample, ABC):
         """The best ``u`` where the derivative terms have the values ``D'v``."""
 
     @abstractmethod
-    def flat_dual(self) -> Array:
-        """Dual variable whose function minimises (P) among those flat at the penalty points."""
+    def flat(self) -> tuple[Array, LocalModel]:
+        """Dual variable whose function minimises (P) among those flat at the penalty points.
 
-    @abstractmethod
-    def _flat_gauges(self) -> tuple[float, float]:
-        """Gauges of :meth:`flat_dual` and of its damped form."""
+        And the squared-loss problem that it solves.
+        """
 
     def dual_point(self, s: Array) -> DualPoint:
         """The dual point with the best ``u`` at ``s``: products with ``D'``, ``D`` and ``L``."""
@@ -140,13 +138,12 @@ class Problem(LossSample, ABC):
         """The function of a dual point."""
         return Coefficients(point.u, self.coefficient(point.s), self.intercept(point.values))
 
-    def squared_norm(self, point: DualPoint) -> float:
-        """``||f||^2 = u'(K u + D'v) + v'(D u + L v)``."""
-        return float(point.u @ point.values + np.vdot(point.s, point.g) / (2 * self.ridge))
-
     def primal_dual(self, point: DualPoint) -> tuple[float, float]:
-        """Primal and dual objective at a dual point, without further products."""
-        norm2 = self.squared_norm(point)
+        """Primal and dual objective at a dual point, without further products.
+
+        Of its function ``||f||^2 = u'(K u + D'v) + v'(D u + L v)``.
+        """
+        norm2 = float(point.u @ point.values + np.vdot(point.s, point.g) / (2 * self.ridge))
         primal = self._primal(point.values, point.g, norm2)
         conjugate = self.conjugate(2 * self.ridge * point.u)
         norms = self.penalty.partition.norms(point.s)
@@ -155,7 +152,7 @@ class Problem(LossSample, ABC):
 
     def objective(self, point: DualPoint) -> float:
         """Primal objective of the function of a dual point."""
-        return self._primal(point.values, point.g, self.squared_norm(point))
+        return self.primal_dual(point)[0]
 
     def primal(self, coef: Coefficients) -> float:
         """Objective of any function of the space."""
@@ -163,22 +160,18 @@ class Problem(LossSample, ABC):
         norm2 = float(coef.u @ values + np.sum(coef.v * gradients))
         return self._primal(values, gradients * self.root, norm2, coef.intercept)
 
-    def alpha_max(self) -> float:
+    def alpha_max(self) -> tuple[float, float]:
         """Smallest ``alpha`` that selects nothing (an upper bound of it where ``M`` is singular).
 
-        From ``max_g ||s_g|| / slope_g`` on :meth:`flat_dual` is feasible.
+        From ``max_g ||s_g|| / slope_g`` on :meth:`flat` is feasible. And what defaults are
+        fractions of, the same unless it is blown up: on clustered inputs a function can be made
+        exactly flat at the data at the price of huge dual variables. Where ``alpha_max`` exceeds
+        three times its damped form, with ``M + delta`` for ``M`` and ``delta`` a ten-thousandth of
+        the largest eigenvalue, that comes second.
         """
-        return ABOVE * self.gauge(self.flat_dual())
-
-    def alpha_max_and_scale(self) -> tuple[float, float]:
-        """``alpha_max``, and what defaults are fractions of: the same unless it is blown up.
-
-        On clustered inputs a function can be made exactly flat at the data at the price of huge
-        dual variables. Where ``alpha_max`` exceeds three times its damped form, with ``M + delta``
-        for ``M`` and ``delta`` a ten-thousandth of the largest eigenvalue, that comes second.
-        """
-        flat, damped = self._flat_gauges()
-        exact = ABOVE * flat
+        s, model = self.flat()
+        exact = ABOVE * self.gauge(s)
+        damped = model.scale * self.gauge(model.problem.flat_dual(damping=DAMPING, direct=False))
         return exact, (exact if exact <= BLOWN_UP * damped else damped)
 
     def gauge(self, s: Array) -> float:
@@ -220,9 +213,9 @@ class SquaredProblem(Problem):
         """``P (y - D'v)``: a dual point costs O(n^2 d)."""
         return np.asarray(self.P @ (self.y - Dv))
 
-    def _flat_gauges(self) -> tuple[float, float]:
-        damped = self.flat_dual(damping=DAMPING, direct=False)
-        return self.gauge(self.flat_dual()), self.gauge(damped)
+    def flat(self) -> tuple[Array, LocalModel]:
+        """It is a model of itself."""
+        return self.flat_dual(), LocalModel(self, 1.0)
 
     def flat_dual(
         self,
@@ -297,33 +290,26 @@ def conjugate_gradients(
     target = tol**2 * float(np.vdot(residual, precondition(residual)))
     x = np.zeros_like(residual) if start is None else start.copy()
     if start is not None:
-        residual -= product(x)
-        _add(residual, -delta, x)
+        residual -= product(x) + delta * x
     z = precondition(residual)
     rho, direction = float(np.vdot(residual, z)), z.copy()
     for _ in range(max_iter):
         if rho <= target:
             break
         q = product(direction)
-        _add(q, delta, direction)
+        if delta:
+            q += delta * direction
         bend = float(np.vdot(direction, q))
         if bend <= 0:
             break
-        _add(x, rho / bend, direction)
-        _add(residual, -rho / bend, q)
+        x += rho / bend * direction
+        residual -= rho / bend * q
         del q
         z = precondition(residual)
         rho, before = float(np.vdot(residual, z)), rho
         direction *= rho / before
         direction += z
     return x, rho <= target
-
-
-def _add(to: Array, factor: float, x: Array) -> None:
-    """``to += factor * x``, in blocks of rows: no temporary of their size."""
-    if factor:
-        for rows in row_blocks(len(to), to.size // max(1, len(to))):
-            to[rows] += factor * x[rows]
 
 
 def top_eigenvalue(product: Callable[[Array], Array], x: Array, steps: int) -> float:
@@ -383,25 +369,12 @@ class SmoothProblem(Problem):
     def certificate(self, point: DualPoint) -> DualPoint:
         """A dual feasible point near a model's point: one product."""
         u = -self.weights * self.loss.gradient(self.y, self.predictions(point)) / (2 * self.ridge)
-        move, nothing = u - point.u, np.zeros(self.space.points.shape)
+        move = u - point.u
         values = point.values + self.space.gram @ move
-        g = point.g + self.space.gradients(move, nothing) * self.root
-        return DualPoint(point.s, u, values, g)
+        return DualPoint(point.s, u, values, point.g + self.space.slopes(move) * self.root)
 
-    def flat_dual(self) -> Array:
-        """Multiplier of the best function that is flat at the penalty points.
-
-        Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`.
-        """
-        return self._flat()[0]
-
-    def _flat_gauges(self) -> tuple[float, float]:
-        s, model = self._flat()
-        damped = model.problem.flat_dual(damping=DAMPING, direct=False)
-        return self.gauge(s), model.scale * self.gauge(damped)
-
-    def _flat(self) -> tuple[Array, LocalModel]:
-        """The flat function's multiplier and the model it solves."""
+    def flat(self) -> tuple[Array, LocalModel]:
+        """By Newton's method; each model is solved by :meth:`SquaredProblem.flat_dual`."""
         free = replace(self, alpha=0.0)
         nothing = np.zeros(self.space.points.shape)
         here = DualPoint(nothing, np.zeros_like(self.y), np.zeros_like(self.y), nothing)

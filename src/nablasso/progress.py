@@ -8,8 +8,7 @@ Items that take unequally long have ``shares``. Of several pieces of inner work 
 four fifths of what is left of the item: nobody knows how many will follow.
 
 Reports go to the reporter set by :func:`reporting` (the command sets one) or, with ``verbose``, to
-the ``nablasso`` logger. ``run_jobs`` runs independent jobs with such reports; a :class:`Watch` says
-on the logger how far one long solve is.
+the ``nablasso`` logger. ``run_jobs`` runs independent jobs with such reports.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from typing import Any, NamedTuple, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PATIENCE = 2.0  # seconds between two lines of a watch, and before the first
 INNER = 0.8  # of what is left of an item that a piece of inner work is taken for
 
 logger = logging.getLogger("nablasso")
@@ -177,23 +175,3 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-class Watch:
-    """Called after every evaluation of the dual; says how far it is now and then."""
-
-    def __init__(self, verbose: int) -> None:
-        self._verbose = verbose
-        self._started = self._said = time.monotonic()
-
-    def __call__(self, n_evaluations: int, gap: float) -> None:
-        """Log the gap if nothing was said for a while."""
-        now = time.monotonic()
-        if self._verbose and now - self._said >= PATIENCE:
-            self._said = now
-            logger.info(
-                "non-negative functions: %d evaluations, duality gap %.1e, %.0f s",
-                n_evaluations,
-                gap,
-                now - self._started,
-            )

@@ -44,19 +44,17 @@ Memory: a few arrays of ``SCORED_AT_ONCE`` entries, whatever the number of colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from nablasso.progress import track
 from nablasso.regression.models import ADDITIVE, GAUSSIAN, SMOOTH_PAIRS, FewRows
 from nablasso.types import Array, Index, Mask
-
-Single = NDArray[np.float32]
 
 ROUNDS = 5
 PER_ROUND, PAIRS_PER_ROUND = 20, 10
@@ -71,31 +69,20 @@ REACH = 3.0  # deviations of a column
 RIDGES = (0.003, 0.03, 0.3)  # in units of the trace of A'A
 LEAST = 1e-12
 BLOCK = 4096  # columns of a matrix of products
-MARGIN = 3.0  # products to be expected at first, for each one wanted
-JUDGED_PAIRS = 20  # pairs that get a held-out score, for each one wanted
 
 
-@dataclass(frozen=True)
-class Screened:
-    """Groups that are kept or clear, the next best ones, and the score of each column alone."""
+class Screened(NamedTuple):
+    """Groups that are kept or clear, those and the next best ones, and each column's own score."""
 
     clear: Mask
-    spare: Index
-    spare_pairs: Index
+    open: Mask
     scores: Array
-
-    def open(self, labels: Index, n_spare: int = SPARE) -> Mask:
-        """The groups to search: the clear ones and as many others."""
-        out = self.clear.copy()
-        out[self.spare[:n_spare]] = True
-        if n_spare:
-            out[labels[self.spare_pairs[:SPARE_PAIRS].ravel()]] = True
-        return out
 
 
 def screen(
     rows: FewRows,
     *,
+    n_spare: int = SPARE,
     n_columns: int = SHORTLISTED_COLUMNS,
     n_pairs: int = SHORTLISTED_PAIRS,
     pair_work: float = PAIR_WORK,
@@ -103,15 +90,16 @@ def screen(
 ) -> Screened:
     """Rounds among the best columns, one more look at what these leave over, then pairs too.
 
-    ``n_columns`` and ``n_pairs`` are short-listed; without pairs columns are looked at alone.
+    ``n_spare`` groups come along with the clear ones; ``n_columns`` and ``n_pairs`` are
+    short-listed; without pairs columns are looked at alone.
     """
     everything = np.arange(rows.X.shape[1])
     weights = rows.weights / rows.weights.sum()
     nothing = np.empty((0, 2), dtype=np.intp)
     first = column_scores(rows.X, rows.Y, weights, everything, verbose=verbose)
     best = np.argsort(-first, kind="stable")[:n_columns]
-    found = _rounds(rows, np.sort(best), nothing, first)
-    residuals = left_over(rows, found.clear)
+    clear, _ = _rounds(rows, np.sort(best), nothing)
+    residuals = left_over(rows, clear)
     second = column_scores(rows.X, residuals, weights, everything, verbose=verbose)
     columns = np.union1d(best, np.argsort(-second, kind="stable")[:n_columns])
     products = nothing
@@ -120,7 +108,7 @@ def screen(
         affordable = max(1, int(pair_work / (2 * rows.X.size)))
         among = np.sort(alone[:affordable])
         products = largest_products(rows.X, weights, residuals, among, n_pairs, verbose=verbose)
-    return _rounds(rows, columns, products, first)
+    return Screened(*_rounds(rows, columns, products, n_spare), first)
 
 
 def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
@@ -128,7 +116,7 @@ def narrowed(rows: FewRows, **options: Any) -> tuple[FewRows, Index]:
 
     What is paid for the choice stays that of all groups. ``options`` are those of :func:`screen`.
     """
-    opened = screen(rows, **options).open(rows.labels)
+    opened = screen(rows, **options).open
     kept = np.searchsorted(np.flatnonzero(opened), rows.kept)
     inner = replace(_of_groups(rows, opened), kept=kept, looked=rows.n_groups)
     return inner, np.flatnonzero(opened[rows.labels])
@@ -163,8 +151,8 @@ def left_over(rows: FewRows, found: Mask) -> Array:
     return inner.solved(min(tuned, key=lambda model: model.price)).left_out()[0]
 
 
-def _rounds(rows: FewRows, columns: Index, pairs: Index, alone: Array) -> Screened:
-    """Take in what is clear, again and again, among the given columns and pairs."""
+def _rounds(rows: FewRows, columns: Index, pairs: Index, n_spare: int = 0) -> tuple[Mask, Mask]:
+    """Take in what is clear, again and again, among the given columns and pairs; then the spare."""
     n, d = rows.X.shape
     weights = rows.weights / rows.weights.sum()
     found = np.zeros(rows.n_groups, dtype=bool)
@@ -173,7 +161,9 @@ def _rounds(rows: FewRows, columns: Index, pairs: Index, alone: Array) -> Screen
         residuals = left_over(rows, found)
         scores = np.full(d, -np.inf)
         scores[columns] = column_scores(rows.X, residuals, weights, columns)
-        best, values = best_pairs(rows.X, weights, residuals, pairs, PAIRS_PER_ROUND)
+        products = product_scores(rows.X, residuals, weights, pairs)
+        strongest = np.argsort(-products, kind="stable")[:PAIRS_PER_ROUND]
+        best, values = pairs[strongest], products[strongest]
         by_group = group_scores(rows.labels, scores)
         strongest = np.argsort(-by_group, kind="stable")[:PER_ROUND]
         new = np.zeros_like(found)
@@ -182,28 +172,44 @@ def _rounds(rows: FewRows, columns: Index, pairs: Index, alone: Array) -> Screen
         if not np.any(new & ~found):
             break
         found |= new
-    by_group[found] = -np.inf
-    order = np.argsort(-by_group, kind="stable")
-    return Screened(found, order[np.isfinite(by_group[order])], best, alone)
+    by_group[found], opened = -np.inf, found.copy()
+    spare = np.argsort(-by_group, kind="stable")[:n_spare]
+    opened[spare[np.isfinite(by_group[spare])]] = True
+    opened[rows.labels[best[: SPARE_PAIRS if n_spare else 0].ravel()]] = True
+    return found, opened
 
 
 def column_scores(X: Array, Y: Array, weights: Array, columns: Index, *, verbose: int = 0) -> Array:
     """Score of each of the given columns of ``X`` (n, d) for targets ``Y`` (n, q)."""
-    chosen = [columns[part] for part in _parts(len(columns), DEGREE * len(X))]
-
-    return _scores(lambda block: curves(X[:, block], weights), chosen, Y, weights, verbose)
+    size = DEGREE * len(X)
+    return _scores(lambda some: curves(X[:, some], weights), columns, size, Y, weights, verbose)
 
 
 def product_scores(X: Array, Y: Array, weights: Array, pairs: Index) -> Array:
     """Score of the product of each pair (k, 2) of columns."""
-    chosen = [pairs[part] for part in _parts(len(pairs), len(X))]
+    used, where = np.unique(pairs, return_inverse=True)
+    Z = np.ascontiguousarray(clipped(X[:, used], weights).T)
 
-    def features(block: Index) -> Array:
-        a, b = (clipped(X[:, side], weights) for side in block.T)
-        a *= b
-        return np.ascontiguousarray(a.T)[:, :, None]
+    def features(some: Index) -> Array:
+        return np.asarray(Z[some[:, 0]] * Z[some[:, 1]])[:, :, None]
 
-    return _scores(features, chosen, Y, weights, 0)
+    return _scores(features, where.reshape(-1, 2), len(X), Y, weights)
+
+
+def _scores(
+    features: Callable[[Index], Array],
+    models: Index,
+    size: int,
+    Y: Array,
+    weights: Array,
+    verbose: int = 0,
+) -> Array:
+    """Scores of models of ``size`` numbers each, ``SCORED_AT_ONCE`` numbers at once."""
+    step = max(1, SCORED_AT_ONCE // size)
+    starts = range(0, len(models), step)
+    done = (held_out(features(models[start : start + step]), Y, weights) for start in starts)
+    scored = track(done, len(starts), "Scoring columns", verbose=verbose)
+    return np.concatenate([np.empty(0), *scored])
 
 
 def clipped(X: Array, weights: Array) -> Array:
@@ -216,13 +222,8 @@ def clipped(X: Array, weights: Array) -> Array:
 
 def curves(X: Array, weights: Array) -> Array:
     """Shrunken polynomials of each column, (columns, n, DEGREE)."""
-    x = clipped(X, weights).T / REACH
-    out = np.empty((*x.shape, DEGREE))
-    before, here = np.ones_like(x), x
-    for k in range(DEGREE):
-        out[:, :, k] = here / (k + 1)
-        before, here = here, 2 * x * here - before
-    return out
+    polynomials = chebvander(clipped(X, weights).T / REACH, DEGREE)[:, :, 1:]
+    return np.ascontiguousarray(polynomials / np.arange(1, DEGREE + 1))
 
 
 def held_out(features: Array, Y: Array, weights: Array) -> Array:
@@ -249,21 +250,6 @@ def held_out(features: Array, Y: Array, weights: Array) -> Array:
     return np.asarray(1 - errors / total) if total > 0 else np.zeros(len(features))
 
 
-def _scores(
-    features: Callable[[Index], Array], blocks: list[Index], Y: Array, weights: Array, verbose: int
-) -> Array:
-    done = (held_out(features(block), Y, weights) for block in blocks)
-    scored = track(done, len(blocks), "Scoring columns", verbose=verbose)
-    return np.concatenate([np.empty(0), *scored])
-
-
-def _parts(n: int, size: int) -> Iterator[slice]:
-    """Slices of ``n`` models of ``size`` numbers each that stay within ``SCORED_AT_ONCE``."""
-    step = max(1, SCORED_AT_ONCE // max(1, size))
-    for start in range(0, n, step):
-        yield slice(start, start + step)
-
-
 def largest_products(
     X: Array,
     weights: Array,
@@ -272,98 +258,41 @@ def largest_products(
     n_pairs: int,
     *,
     block: int = BLOCK,
-    margin: float = MARGIN,
     verbose: int = 0,
 ) -> Index:
-    """About ``n_pairs`` pairs (k, 2) of largest product, one of each among the columns ``first``.
+    """The ``n_pairs`` pairs (k, 2) of largest product, one of each among the columns ``first``.
 
-    ``first`` is sorted. Fewer where chance alone would give more.
+    ``first`` is sorted; of several residuals the one of the largest product counts.
     """
     d = X.shape[1]
-    everywhere = len(first) == d
-    Z = _standard(X, weights, np.arange(d))
+    parts = (clipped(X[:, a : a + block], weights).T for a in range(0, d, block))
+    Z = np.vstack([part.astype(np.float32) for part in parts])
+    weighted, inside = residuals * weights[:, None], np.isin(np.arange(d), first)
+    units = np.maximum(np.linalg.norm(weighted, axis=0), LEAST)  # makes noise standard normal
+    targets = (weighted / units).astype(np.float32)
+    sizes, found = np.empty(0, dtype=np.float32), np.empty((0, 2), dtype=np.intp)
     starts = [
-        (a, b) for a in range(0, len(first), block) for b in range(a if everywhere else 0, d, block)
+        (a, b)
+        for a in range(0, len(first), block)
+        for b in range(a if inside.all() else 0, d, block)
     ]
-    searched = len(first) * (d - 1) / (2 if everywhere else 1)
-    kept = [_Largest(n_pairs, margin * n_pairs / max(searched, 1.0)) for _ in residuals.T]
-    targets = _unit(weights, residuals)
     for a, b in track(starts, len(starts), "Looking at pairs", verbose=verbose):
         rows, columns = first[a : a + block], np.arange(b, min(b + block, d))
-        for largest, target in zip(kept, targets.T, strict=True):
-            largest.look((Z[rows] * target) @ Z[columns].T, rows, columns)
-    found = np.concatenate([largest.pairs() for largest in kept])
-    return np.asarray(np.unique(found, axis=0))
+        M = np.max([np.abs((Z[rows] * target) @ Z[columns].T) for target in targets.T], axis=0)
+        M[inside[columns] & (columns <= rows[:, None])] = 0.0  # itself, or seen the other way round
+        M = M.ravel()
+        least = sizes.min() if len(sizes) == n_pairs else 0.0
+        near = np.flatnonzero(least < M)
+        near = near[_largest(M[near], n_pairs)]
+        pairs = np.column_stack([rows[near // len(columns)], columns[near % len(columns)]])
+        sizes, found = np.concatenate([sizes, M[near]]), np.concatenate([found, pairs])
+        best = _largest(sizes, n_pairs)
+        sizes, found = sizes[best], found[best]
+    return np.asarray(np.unique(np.sort(found, axis=1), axis=0))
 
 
-def best_pairs(
-    X: Array, weights: Array, residuals: Array, pairs: Index, n_pairs: int
-) -> tuple[Index, Array]:
-    """The pairs of largest held-out score for the residuals, and their scores, best first.
-
-    Looked for among the ``JUDGED_PAIRS`` times as many of largest product.
-    """
-    used, where = np.unique(pairs, return_inverse=True)
-    where = where.reshape(-1, 2)
-    Z, targets = _standard(X, weights, used), _unit(weights, residuals)
-    sizes = np.zeros(len(pairs), dtype=np.float32)
-    for start in range(0, len(pairs), BLOCK):
-        a, b = where[start : start + BLOCK].T
-        sizes[start : start + BLOCK] = np.abs((Z[a] * Z[b]) @ targets).max(axis=1)
-    promising = pairs[np.argsort(-sizes, kind="stable")[: JUDGED_PAIRS * n_pairs]]
-    scores = product_scores(X, residuals, weights, promising)
-    best = np.argsort(-scores, kind="stable")[:n_pairs]
-    return promising[best], scores[best]
-
-
-def _standard(X: Array, weights: Array, columns: Index) -> Single:
-    """Clipped columns as rows, in single precision."""
-    Z = np.empty((len(columns), len(X)), dtype=np.float32)
-    for start in range(0, len(columns), BLOCK):
-        part = slice(start, start + BLOCK)
-        Z[part] = clipped(X[:, columns[part]], weights).T
-    return Z
-
-
-def _unit(weights: Array, residuals: Array) -> Single:
-    """Weighted residuals in units that make a product of noise a standard normal number."""
-    weighted = residuals * weights[:, None]
-    size = np.linalg.norm(weighted, axis=0)
-    return np.asarray(weighted / np.where(size > 0, size, 1.0), dtype=np.float32)
-
-
-class _Largest:
-    """The largest entries, in size, of a matrix that comes in blocks."""
-
-    def __init__(self, wanted: int, share: float) -> None:
-        self.wanted = wanted
-        self.least = float(norm.isf(min(1.0, share) / 2))  # what so many of noise are above
-        self.sizes, self.found = np.empty(0, dtype=np.float32), np.empty((0, 2), dtype=np.intp)
-
-    def look(self, M: Single, rows: Index, columns: Index) -> None:
-        """Take from a block what is large enough; no column is paired with itself."""
-        high = np.flatnonzero(np.maximum(M.max(axis=1), -M.min(axis=1)) >= self.least)
-        if not high.size:
-            return
-        sizes = np.abs(M[high])
-        i, j = np.nonzero(sizes >= self.least)
-        pairs = np.column_stack([rows[high[i]], columns[j]])
-        apart = pairs[:, 0] != pairs[:, 1]
-        self.sizes = np.concatenate([self.sizes, sizes[i, j][apart]])
-        self.found = np.concatenate([self.found, np.sort(pairs[apart], axis=1)])
-        if len(self.sizes) > 4 * self.wanted:
-            self._trim()
-
-    def pairs(self) -> Index:
-        """The pairs, largest first."""
-        self._trim()
-        return self.found
-
-    def _trim(self) -> None:
-        """Each pair once, and no more of them than wanted."""
-        self.found, where = np.unique(self.found, axis=0, return_index=True)
-        self.sizes = self.sizes[where]
-        order = np.argsort(-self.sizes, kind="stable")[: self.wanted]
-        self.sizes, self.found = self.sizes[order], self.found[order]
-        if len(order) == self.wanted:
-            self.least = float(self.sizes[-1])
+def _largest(values: NDArray[np.float32], count: int) -> Index:
+    """Places of the largest values, in any order."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]

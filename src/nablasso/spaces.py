@@ -20,8 +20,8 @@ from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,20 +50,10 @@ class RepresenterSpace:
         self, kernel: Kernel, X: Array, scales: Array | None = None, extra: Array | None = None
     ) -> None:
         self.kernel = kernel
-        self.X = X
+        self.X, (self.n_samples, self.n_features) = X, X.shape
         self.points = X if extra is None or not len(extra) else np.vstack([X, extra])
         self.scales = np.ones(X.shape[1]) if scales is None else np.asarray(scales, dtype=float)
         self._centres = self.points * self.scales
-
-    @property
-    def n_samples(self) -> int:
-        """``n``, the number of data points."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """``d``."""
-        return int(self.points.shape[1])
 
     @cached_property
     def operator(self) -> KernelOperator:
@@ -120,20 +110,23 @@ class RepresenterSpace:
         return D.reshape(m * d, -1), L.reshape(m * d, m * d)
 
     def evaluate(self, Z: Array, u: Array, v: Array | None = None) -> Array:
-        """Values at new points ``Z`` (k, d), in chunks of bounded memory."""
-        out = np.empty(len(Z))
+        """Values at new points ``Z`` (k, d), in chunks of bounded memory; ``u`` (n,) or (n, q)."""
+        out, u = np.empty((len(Z), *u.shape[1:])), self._padded(u)
+        if v is None:
+            gram = self.kernel.against(self._centres)
+            for rows in row_blocks(len(Z), max(self.points.shape)):
+                out[rows] = gram(Z[rows] * self.scales) @ u
+            return out
         for rows, operator in self._chunks(Z):
-            out[rows] = operator.gram() @ self._padded(u)
-            if v is not None:
-                out[rows] += operator.push(v * self.scales)[0]
+            out[rows] = operator.gram() @ u + operator.push(v * self.scales)[0]
         return out
 
     def evaluate_gradients(self, Z: Array, u: Array, v: Array | None = None) -> Array:
         """Gradients at new points ``Z`` (k, d), in chunks of bounded memory."""
-        out = np.empty(Z.shape)
-        scaled = np.zeros(self.points.shape) if v is None else v * self.scales
+        out, u = np.empty(Z.shape), self._padded(u)
         for rows, operator in self._chunks(Z):
-            out[rows] = operator.gradients(self._padded(u), scaled) * self.scales
+            out[rows] = operator.slopes(u) if v is None else operator.gradients(u, v * self.scales)
+            out[rows] *= self.scales
         return out
 
     def _padded(self, u: Array) -> Array:
@@ -155,29 +148,26 @@ class Function:
 
     intercept: float
     columns: Index
-    space: Any = None  # evaluates values and gradients at new points, given coefficients
-    u: Array | None = None
+    space: RepresenterSpace | None = None
+    u: Array = field(default_factory=lambda: np.empty(0))
     v: Array | None = None
 
     def values(self, Z: Array) -> Array:
         """Values at standardised points ``Z`` (m, d)."""
         if self.space is None:
             return np.full(len(Z), self.intercept)
-        return np.asarray(self.intercept + self._at(self.space.evaluate, Z))
+        return np.asarray(self.intercept + self.space.evaluate(Z[:, self.columns], self.u, self.v))
 
     def gradients(self, Z: Array) -> Array:
         """Gradients in standardised units at ``Z``, shape (m, d); zero outside ``columns``."""
         if self.space is None:
             return np.zeros(Z.shape)
+        own = self.space.evaluate_gradients(Z[:, self.columns], self.u, self.v)
         if np.array_equal(self.columns, np.arange(Z.shape[1])):
-            return self._at(self.space.evaluate_gradients, Z)
+            return own
         out = np.zeros(Z.shape)
-        out[:, self.columns] = self._at(self.space.evaluate_gradients, Z)
+        out[:, self.columns] = own
         return out
-
-    def _at(self, rule: Callable[..., Array], Z: Array) -> Array:
-        coef = (part for part in (self.u, self.v) if part is not None)
-        return np.asarray(rule(Z[:, self.columns], *coef))
 
 
 class PenaltyPoints(NamedTuple):

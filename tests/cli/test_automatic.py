@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nablasso import NablassoClassifier, NablassoRegressor, save
+from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor, save
 from nablasso.answer import percent
 from nablasso.kernels import Linear, Polynomial
 from nablasso.search import decide
@@ -187,5 +187,14 @@ def test_a_curve_is_written_as_a_table_with_its_bands(run, csv, table, tmp_path,
     curve = pd.read_csv(out)
     shapes = reference.shapes()
     own = shapes[shapes["column"] == "curved"].reset_index(drop=True)
-    assert list(curve) == list(own)
-    np.testing.assert_allclose(curve["low_simultaneous"], own["low_simultaneous"], rtol=1e-6)
+    pd.testing.assert_frame_equal(curve, own, check_dtype=False, rtol=1e-6)
+
+
+def test_a_model_without_shapes_has_its_curve_in_the_table(run, csv, table, tmp_path):
+    path, out = tmp_path / "model.skops", tmp_path / "curve.csv"
+    model = DerivativeLasso(alpha=0.1).fit(table[["curved", "straight"]], table["y"])
+    save(model, path, notes={"target": "y"})
+    assert run("explain", path, csv, "straight", "--out", out).code == 0
+    curve = pd.read_csv(out)
+    assert list(curve) == ["column", "x", "value", "low", "high"]
+    assert curve["value"].between(curve["low"], curve["high"]).all()

@@ -114,8 +114,6 @@ def test_an_interrupt_keeps_the_rows(run, tmp_path, monkeypatch):
 
 
 def test_without_a_checkout_it_says_where_the_experiments_are(run, tmp_path, monkeypatch):
-    from nablasso.cli import commands
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(commands, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     outcome = run("reproduce")

@@ -20,18 +20,13 @@ WITHOUT = """
 import sys
 
 absent = ["typer", "rich", "pandas"]
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in absent:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
+sys.modules |= dict.fromkeys(absent)
 from nablasso.cli import main
 while absent:
     try:
         main(["demo"])
     except SystemExit as leaving:
+        del sys.modules[absent[0]]
         print(absent.pop(0), leaving.code)
 """
 
@@ -118,10 +113,10 @@ def test_interruption_is_one_line_and_130(run, csv, calls, command):
 
 
 def test_interruption_while_loading_is_130(run, monkeypatch):
-    def interrupted():
+    def interrupted(name):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_load_app", interrupted)
+    monkeypatch.setattr(cli, "find_spec", interrupted)
     outcome = run("demo")
     assert (outcome.code, outcome.err) == (130, "nablasso: interrupted\n")
 
@@ -142,16 +137,17 @@ def test_a_missing_package_names_the_extra():
 def test_a_missing_module_of_our_own_is_not_called_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "nablasso.cli.app", None)
     with pytest.raises(ModuleNotFoundError, match=r"nablasso\.cli\.app"):
-        cli._load_app()
+        cli.main(["--version"])
 
 
 def test_a_terminal_without_umlauts_shows_a_question_mark(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    cli._tolerate_narrow_encodings()
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
     stream.write("größe")
     stream.flush()
-    assert stream.buffer.getvalue() == b"gr??e"
+    assert stream.buffer.getvalue().endswith(b"gr??e")
 
 
 def test_the_help_names_every_kernel_and_loads_none():

@@ -3,13 +3,10 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import multivariate_normal
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV, load
 from nablasso.cli import findings
-from nablasso.cli.findings import _normal_score
 
 CHEAP = {"widths": (1.0,), "weights": (1e-3,), "rank": 30, "tol": 1e-2}
 
@@ -52,16 +49,6 @@ def test_a_density_of_two_columns_has_no_table(run, csv):
     assert "quantiles" not in content
 
 
-def test_the_normal_distribution_is_left_out_row_by_row():
-    X = np.random.default_rng(0).normal(size=(9, 2)) @ [[1.0, 0.5], [0.0, 2.0]]
-    logs = []
-    for i in range(9):
-        rest = np.delete(X, i, axis=0)
-        law = multivariate_normal(rest.mean(axis=0), np.cov(rest.T, bias=True))
-        logs.append(law.logpdf(X[i]))
-    assert _normal_score(pd.DataFrame(X)) == pytest.approx(np.mean(logs))
-
-
 def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
     out, path = tmp_path / "quantiles.svg", tmp_path / "model.skops"
     options = ("--levels", "0.2,0.8", "--cv", "2", "--along", "straight")
@@ -82,10 +69,9 @@ def test_quantiles_are_told_drawn_and_saved(run, csv, table, tmp_path):
     [
         (["density", "TABLE", "curvd"], "Column 'curvd' is not a column. Did you mean 'curved'?"),
         (["density", "TABLE", "city"], "A density is one of numbers; city"),
-        (["density", "TABLE", "fixed"], "'fixed' has one value in all rows"),
+        (["density", "TABLE", "fixed"], "Columns fixed are constant"),
         (["density", "TABLE", "idle", "--out", "x.txt"], "A plot is written as"),
-        (["quantiles", "TABLE", "-t", "y", "--levels", "0.9,0.1"], "--levels are increasing"),
-        (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are increasing"),
+        (["quantiles", "TABLE", "-t", "y", "--levels", "many"], "--levels are numbers"),
         (["quantiles", "TABLE", "-t", "city"], "Quantiles are of numbers; 'city' holds classes"),
         (
             ["quantiles", "TABLE", "-t", "y", "--along", "y", "--cv", "2", "--ignore", "city"],

@@ -194,7 +194,7 @@ def test_other_files_are_no_models(run, csv, tmp_path):
 
 
 def test_a_model_of_another_version_is_said_to_be_one(run, saved, mixed, write, monkeypatch):
-    monkeypatch.setattr(nablasso, "__version__", "9.9.9")
+    monkeypatch.setattr("nablasso.persistence.__version__", "9.9.9")
     outcome = run("predict", saved, write(mixed.to_csv(index=False), "new.csv"))
     assert outcome.code == 0
     assert f"was saved by nablasso {VERSION}; this is 9.9.9" in outcome.message

@@ -149,7 +149,7 @@ def test_errors_go_to_standard_error_with_exit_code_1(run, csv, options, message
         (b"\x00\x01\x02", "binary data"),
         (b"\xe9,y\n" + b"1,2\n" * 5, "UTF-8"),
         (b"a,a,y\n" + b"1,1,2\n" * 5, "more than once: 'a' (columns 1, 2)"),
-        (b"a,y\n" + b"x,2\n1,2\n" * 5, "--ignore a"),
+        (b"a,y\n" + b"x,2\n1,2\n" * 5, "or --ignore)"),
         (b"a,y\n" + b"2024-01-31,2\n" * 5, "the target must vary"),
         (b"a,y\n" + b"1,x\n1,2\n" * 3, "the target y holds numbers and words"),
         (b"a,y\n" + b"1,2\n" * 5, "the target must vary"),

@@ -106,8 +106,8 @@ def test_numbers_and_text_in_a_column_need_a_decision(table):
     table["full name"] = ["?"] * 3 + ["1"] * 37
     text = refusal(table, "y")
     assert 'numbers and words in one column: full name (3 of 40 cells, such as "?")' in text
-    assert "leave the column out with --ignore 'full name', or make it a category with" in text
-    assert text.endswith("--category 'full name'.")
+    assert "leave the column out (X.drop(columns=...), or --ignore), or make it a" in text
+    assert text.endswith('category (.astype("category"), or --category).')
     data = choose_columns(table, "y", categories=["full name"])
     assert data.X["full name"].cat.categories.tolist() == ["1", "?"]
 
@@ -255,7 +255,7 @@ def test_numbers_and_words_in_the_target_need_a_decision(table):
     table["y"] = ["1", "2", "2", "?"] * 10
     text = refusal(table, "y")
     assert 'the target y holds numbers and words: 10 of 40 cells, such as "?"' in text
-    assert text.endswith("Repair these cells, or add --classify.")
+    assert text.endswith("Repair these cells, or use a classifier (--classify).")
     assert list(choose_columns(table, "y", classify=True).classes) == ["1", "2", "?"]
 
 
@@ -272,7 +272,7 @@ def test_faults_beside_a_target_of_classes(table):
     mixed.loc[3, "kind"] = np.nan
     text = refusal(mixed, "kind")
     assert "The table has 2 problems:\n- numbers and words in one column: city" in text
-    assert "kind is missing in 1 of 40 rows. Leave these rows out with --missing drop." in text
+    assert "kind is missing in 1 of 40 rows. Leave these rows out (dropna, or --missing" in text
 
 
 def test_a_decimal_comma_is_refused_with_advice(write):

@@ -1,4 +1,4 @@
-"""What every generator promises, checked for all of them."""
+"""What every generator promises, checked for all of them, those of the experiments too."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nablasso import datasets
-from nablasso.datasets.generators import (
-    additive_function,
+from experiments import drawn
+from experiments.drawn import (
+    correlated_pairs_function,
     draw_quadratic,
-    friedman1_function,
-    pairwise_function,
     parabola_function,
-    product_function,
     quadratic_function,
     radial_function,
     three_way_function,
-    turlach_function,
 )
-from nablasso.datasets.structured import (
+from nablasso import datasets
+from nablasso.datasets.generators import (
     DEMO_COLUMNS,
+    additive_function,
     bell_function,
-    correlated_pairs_function,
     cubic_groups_function,
     demo_function,
+    friedman1_function,
+    pairwise_function,
+    product_function,
+    turlach_function,
 )
 
 
@@ -51,18 +52,16 @@ SIX = (1, 2, 3, 7, 8, 9)
 CASES = (
     Case(datasets.make_additive, (100, 40), (1, 2, 3, 4), additive_function, {"n_features": 5}),
     Case(datasets.make_two_way, (100, 40), (1, 2, 3, 4), pairwise_function(), {"n_features": 5}),
-    Case(datasets.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
-    Case(datasets.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
+    Case(drawn.make_three_way, (100, 40), (1, 2, 3), three_way_function, {"n_features": 4}),
+    Case(drawn.make_radial, (100, 20), (1, 2), radial_function, {"n_features": 3}),
     Case(datasets.make_product, (80, 20), (1, 2), product_function, {"n_features": 3}, "snr", 3.0),
-    Case(datasets.make_parabola, (20, 2), (1,), parabola_function, {}, "noise", 0.1),
+    Case(drawn.make_parabola, (20, 2), (1,), parabola_function, {}, "noise", 0.1),
     Case(datasets.make_cubic_groups, (110, 18), SIX, cubic_groups_function, {}, "noise", 0.01),
+    Case(drawn.make_correlated_pairs, (110, 18), SIX, correlated_pairs_function, {}, "noise", 0.01),
+    # A function of latent variables: see tests/experiments/test_drawn.py.
+    Case(drawn.make_noisy_copies, (110, 18), SIX, None, {}, "noise", 0.01),
     Case(
-        datasets.make_correlated_pairs, (110, 18), SIX, correlated_pairs_function, {}, "noise", 0.01
-    ),
-    # A function of latent variables: see test_structured.py.
-    Case(datasets.make_noisy_copies, (110, 18), SIX, None, {}, "noise", 0.01),
-    Case(
-        datasets.make_pairwise,
+        drawn.make_pairwise,
         (100, 16),
         (1, 2, 3, 4),
         pairwise_function(),
@@ -77,7 +76,7 @@ CASES = (
     Case(datasets.make_rings, (40, 200), (1, 2), rings_function, {"n_features": 3}, "none", 0.0),
     Case(datasets.make_demo, (200, 12), (2, 4, 6, 8), demo_function, {}, "fixed", 1.0),
     Case(
-        datasets.make_quadratic,
+        drawn.make_quadratic,
         (30, 10),
         (1, 2, 3),
         quadratic_function(draw_quadratic(3, np.random.RandomState(0))),
@@ -85,9 +84,9 @@ CASES = (
         "snr",
         3.0,
     ),
-    # Noise that depends on x: see test_structured.py.
+    # Noise that depends on x: see test_generators.py and tests/experiments/test_drawn.py.
     Case(datasets.make_wavy_noise, (80, 1), (1,), None, {}, "uneven", 0.0),
-    Case(datasets.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
+    Case(drawn.make_bow_tie, (500, 1), (1,), None, {}, "uneven", 0.0),
     Case(datasets.make_bell, (100, 1), (1,), bell_function, {}, "none", 0.0),
 )
 
@@ -106,7 +105,7 @@ each_with_a_noise_sd = for_each(
 FIXED_WIDTH = (
     datasets.make_demo,
     datasets.make_wavy_noise,
-    datasets.make_bow_tie,
+    drawn.make_bow_tie,
     datasets.make_bell,
 )
 each_with_a_width = for_each(case for case in CASES if case.make not in FIXED_WIDTH)
@@ -120,11 +119,9 @@ def same(first: datasets.KnownSupport, second: datasets.KnownSupport) -> bool:
 
 
 def test_the_table_holds_every_exported_generator():
-    exported = {name for name in datasets.__all__ if name.startswith("make_")}
-    # a density has no target: see test_structured.py
-    assert {case.make.__name__ for case in CASES} | {"make_two_modes"} == exported
-    others = {"KnownDensity", "KnownSupport"}
-    assert set(datasets.__all__) == exported | others
+    made = {*datasets.__all__, *(name for name in vars(drawn) if name.startswith("make_"))}
+    others = {"KnownDensity", "KnownSupport", "make_two_modes"}  # a density has no target
+    assert {case.make.__name__ for case in CASES} == made - others
 
 
 @each
@@ -158,7 +155,7 @@ def test_names_number_the_columns(case):
 @each
 def test_groups_partition_the_columns(case):
     groups = case.make(random_state=0).groups
-    if case.make in (datasets.make_cubic_groups, datasets.make_noisy_copies):
+    if case.make in (datasets.make_cubic_groups, drawn.make_noisy_copies):
         assert groups is not None
         assert sorted(a for group in groups for a in group) == list(range(case.shape[1]))
     else:
@@ -232,7 +229,7 @@ def test_the_gradient_is_that_of_the_function(case):
 
 def test_there_is_no_gradient_where_the_output_is_no_smooth_function_of_x():
     assert datasets.make_rings(random_state=0).gradient is None
-    assert datasets.make_noisy_copies(random_state=0).gradient is None
+    assert drawn.make_noisy_copies(random_state=0).gradient is None
 
 
 @each

@@ -1,11 +1,22 @@
 """What y is: read, weighted, turned into functions to fit, scored."""
 
+import string
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.estimators.base import Data, Target, read_classes, read_numbers
+from nablasso.estimators.base import (
+    Data,
+    PredictsClasses,
+    PredictsNumbers,
+    Target,
+    check_classes,
+    read_classes,
+    read_numbers,
+)
 from nablasso.losses import Logistic, Poisson, Squared
 
 X = np.random.default_rng(0).normal(size=(6, 2))
@@ -21,6 +32,12 @@ def test_labels_become_codes_and_back():
     assert data.y.tolist() == [1, 0, 2, 1, 0, 0]
     assert target.classes.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(target.labels(data.y), LABELS)
+
+
+def test_many_labels_are_classes_all_the_same():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_classes(np.array(list(string.ascii_lowercase)))
 
 
 def test_two_classes_need_one_function_and_more_one_each():
@@ -75,24 +92,25 @@ def test_numbers_are_centred_where_the_loss_allows_it():
 
 
 def test_the_score_is_the_negative_loss():
-    class Model:
-        classes_ = np.array(["a", "b"])
+    class Numbers(PredictsNumbers):
+        _target = Target(Squared())
 
         def _link(self, X):
             return np.zeros(len(X))
 
+    class Classes(PredictsClasses):
+        classes_ = np.array(["a", "b"])
+        _target = Target(Logistic(), classes_)
+
         def predict_proba(self, X):
             return np.tile([0.25, 0.75], (len(X), 1))
 
-        def predict(self, X):
-            return np.full(len(X), "b")
-
     y, weights = np.arange(6.0), np.array([1.0, 1, 1, 1, 1, 5])
-    assert Target(Squared()).score(Model(), X, y, weights) == pytest.approx(-np.average(
-        y**2, weights=weights))  # fmt: skip
-    labels = np.array(["a", "b"] * 3)
-    target = Target(Logistic(), Model.classes_)
-    assert target.score(Model(), X, labels) == pytest.approx(np.log([0.25, 0.75]).mean())
+    found = Numbers()._held_out(Data(X, y, weights))
+    assert found == pytest.approx(-np.average(y**2, weights=weights))
+    codes = np.array([0.0, 1.0] * 3)
+    found = Classes()._held_out(Data(X, codes, np.ones(6)))
+    assert found == pytest.approx(np.log([0.25, 0.75]).mean())
 
 
 def test_some_rows_keep_the_unlabelled_ones():

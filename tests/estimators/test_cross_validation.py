@@ -12,9 +12,6 @@ from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
-    as_fitted,
-    by_key,
-    choose,
     draw_folds,
     grid_points,
     judge_fold,
@@ -38,20 +35,20 @@ class Shrunk(CrossValidated, RegressorMixin):
     def _keep(self, value):
         self._value = value
 
-    def _link(self, X):
+    def predict(self, X):  # scikit-learn 1.6 asks a method for its name
         return np.full(len(X), self._value)
 
-    def predict(self, X):  # scikit-learn 1.6 asks a method for its name
-        return self._link(X)
+    def _held_out(self, data):
+        return -np.average((data.y - self._value) ** 2, weights=data.weights)
 
     def _candidates(self, train, held_out, grid):
         for cell in grid:
             for alpha in cell.alphas:
                 value = train.y.mean() / (1 + alpha) + cell.fixed["shift"]
                 if alpha == 0.5:
-                    yield Candidate(None, 2.0, 0.0, {"steepness": 9.0}, -np.inf)
+                    yield Candidate(None, 2.0, {"steepness": 9.0})
                 else:
-                    yield Candidate(as_fitted(self, value), alpha, more={"steepness": 1.0})
+                    yield Candidate(self._as_fitted(value), alpha, more={"steepness": 1.0})
 
 
 def fitted(**options):
@@ -59,6 +56,12 @@ def fitted(**options):
     model._target = Target(Squared())
     model.feature_names_in_ = np.array(["a", "b"])
     return model
+
+
+def choose(params, outcomes, rule="min", scoring=None, **options):
+    model = Shrunk(selection_rule=rule, scoring=scoring)
+    assert model._choose(params, outcomes, **options) == params[model.best_index_]
+    return model.cv_results_, model.best_index_
 
 
 def table_of(weights):
@@ -79,10 +82,9 @@ def test_scores_are_those_of_a_plain_loop():
             error = (Y[test] - Y[train].mean() / (1 + alpha) - shift) ** 2
             expected = -np.average(error, weights=weights[test])
             assert outcomes["score"][k, column] == pytest.approx(expected)
-    assert np.isneginf(outcomes["score"][:, 1]).all()
+    assert np.isnan(outcomes["score"][:, 1]).all()
     np.testing.assert_array_equal(outcomes["size"], [[2.0, 2.0, 3.0]] * 4)
     np.testing.assert_array_equal(outcomes["steepness"], [[1.0, 9.0, 1.0]] * 4)
-    assert (outcomes["fit_time"][:, [0, 2]] > 0).all()
 
 
 def test_a_scorer_of_scikit_learn_takes_the_place_of_the_loss():
@@ -108,10 +110,10 @@ def test_one_standard_error_takes_the_fewest_variables():
 
 
 def test_folds_without_a_number_do_not_count():
-    nothing = by_key([[{"score": np.nan}], [{"score": np.nan}]])
+    nothing = {"score": np.array([[np.nan], [np.nan]])}
     with pytest.raises(InvalidParameterError, match="gave no number on any candidate"):
         choose([{"alpha": 1.0}], nothing, scoring="r2")
-    one = by_key([[{"score": np.nan}], [{"score": -2.0}]])
+    one = {"score": np.array([[np.nan], [-2.0]])}
     assert choose([{"alpha": 1.0}], one)[0]["mean_test_score"] == [-2.0]
 
 

@@ -6,6 +6,7 @@ from scipy.integrate import quad
 
 from nablasso import PSDDensity, PSDDensityCV
 from nablasso.errors import InvalidDataError, InvalidParameterError
+from nablasso.estimators import nonnegative
 
 # The terms of a closed form cancel: their absolute sum times the machine precision is 3e-6 here.
 CANCELLED = 3e-5
@@ -94,7 +95,6 @@ def test_many_dimensions_give_the_effective_sample_size():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"model": "kde"}, "model must be .psd. or an object"),
         ({"l1_ratio": 1.0}, "less than 1"),
         ({"weight": 0}, "weight must be a positive"),
         ({"width": -1}, "width must be a positive"),
@@ -165,3 +165,19 @@ def test_columns_and_counts_are_checked():
         model.conditional([0, 0], [1.0, 2.0])
     with pytest.raises(InvalidParameterError, match="whole number"):
         model.sample(2.5)
+
+
+def test_many_rows_are_judged_by_the_first_of_the_table(monkeypatch):
+    monkeypatch.setattr(nonnegative, "TUNING_ROWS", 30)
+    model = PSDDensityCV(cv=3)
+    data = model._read(two_bumps(60), None, None)
+    table = model._look_at(data)
+    folds = model._folds(data, table, None)
+    judged = np.sort(np.concatenate([test for _, test in folds]))
+    np.testing.assert_array_equal(judged, np.flatnonzero(table.rows < 30))
+    assert {len(train) + len(test) for train, test in folds} == {30}
+
+
+def test_verbose_logs(caplog):
+    PSDDensity(verbose=1).fit(np.random.default_rng(0).normal(size=(20, 1)))
+    assert "PSDDensity" in caplog.text

@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import nablasso
+from experiments.drawn import make_parabola
 from nablasso import DerivativeLasso, spaces
-from nablasso.datasets import make_parabola
 from nablasso.errors import (
     DataTooLargeError,
     DegenerateFitWarning,
@@ -170,7 +170,7 @@ def test_defaults_of_alpha_and_ridge():
     model = DerivativeLasso().fit(X, y)
     family = ProblemFamily(model._table(model._read(X, y, None)), model._formulation())
     assert model.ridge_ == family.best_ridge()
-    scale = family.problem(model.ridge_).alpha_max_and_scale()[1]
+    scale = family.problem(model.ridge_).alpha_max()[1]
     assert DEFAULT_FRACTION == 0.1
     assert model.alpha_ == pytest.approx(0.1 * scale)
     path = nablasso.path(DerivativeLasso(), X, y, n_alphas=2)

@@ -56,7 +56,8 @@ def test_results_have_the_keys_of_grid_search(rule):
     model = shared(selection_rule=rule)
     results = model.cv_results_
     theirs = GridSearchCV(DerivativeLasso(kernel="linear", ridge=0.1), {"alpha": [0.1]}, cv=3)
-    assert set(theirs.fit(*draw()).cv_results_) <= set(results)
+    known = {key for key in theirs.fit(*draw()).cv_results_ if not key.endswith("_time")}
+    assert known <= set(results)
     assert {"param_alpha", "param_ridge", "param_width"} <= set(results)
     assert {len(value) for value in results.values()} == {6}
 
@@ -140,7 +141,7 @@ def choose(rule, scores, sizes, steepness=None):
     """Run the rule on made-up scores: (n_folds, n_candidates)."""
     model = DerivativeLassoCV(selection_rule=rule)
     scores = np.asarray(scores, dtype=float)
-    outcomes = dict.fromkeys(("steepness", "fit_time", "score_time"), np.ones_like(scores))
+    outcomes = {"steepness": np.ones_like(scores)}
     outcomes |= {"score": scores, "size": np.tile(np.asarray(sizes, dtype=float), (len(scores), 1))}
     if steepness is not None:
         outcomes["steepness"] = np.asarray(steepness, dtype=float)

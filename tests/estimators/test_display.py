@@ -9,7 +9,7 @@ import pytest
 from sklearn import set_config
 
 from nablasso import DerivativeLasso, NablassoClassifier, NablassoRegressor
-from nablasso.answer import Answer, Column
+from nablasso.answer import Answer, Column, Interaction
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.display import (
     Dependence,
@@ -17,7 +17,7 @@ from nablasso.estimators.display import (
     answer_html,
     bar_svg,
     draw_answer,
-    pair_of,
+    pairs_of,
 )
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -105,7 +105,8 @@ def test_one_figure_has_importances_shapes_and_the_strongest_pair():
     }
     found = answer(column("a"), column("b", 0.1), column("c", 0.05))
     pair = PairDependence(("a", "c"), (0, 2), "predicted price", x, x, np.outer(x, x))
-    figure = draw_answer(found, shapes, (pair, np.column_stack([x, x])))
+    both = Interaction(pair.names, 0.1)
+    figure = draw_answer(found, shapes, (both, pair, np.column_stack([x, x])))
     first, curve, levels, both = figure.axes[:4]
     assert [patch.get_width() for patch in first.patches] == [0.05, 0.1, 0.25]
     assert curve.get_xlabel() == "a"
@@ -131,7 +132,7 @@ def test_a_fitted_model_draws_itself_with_the_pair_that_acts_together():
     (axes,) = (axis for axis in figure.axes if axis.get_ylabel() == "x1")
     points = axes.lines[0].get_xydata()  # the rows, in the units of the table
     np.testing.assert_allclose(points[np.argsort(points[:, 0])], X[np.argsort(X[:, 0]), :2])
-    pair, _ = pair_of(model, model.answer_)
+    _, pair, _ = next(pairs_of(model, model.answer_))
     assert (pair.names, pair.columns) == (("x0", "x1"), (0, 1))
     product = np.outer(pair.grid_a, pair.grid_b)  # it predicts nearly this
     np.testing.assert_allclose(pair.mean, product, atol=0.05 * np.ptp(product))
@@ -141,7 +142,7 @@ def test_where_effects_add_up_no_pair_is_drawn():
     pytest.importorskip("matplotlib")
     X = np.random.default_rng(2).normal(size=(50, 3))
     model = NablassoRegressor("linear").fit(X, X[:, 0] + X[:, 1])
-    assert pair_of(model, model.answer_) is None
+    assert not list(pairs_of(model, model.answer_))
     assert len(model.plot().axes) == 3
 
 
@@ -152,7 +153,7 @@ def test_classes_and_words_have_pairs_of_numbers_in_log_odds():
     table.insert(0, "city", np.where(rng.uniform(size=150) < 0.5, "Oslo", "Rome"))
     odds = 4 * table["u"] * table["v"] + 4 * (table["city"] == "Rome") * table["u"]
     model = NablassoClassifier().fit(table, np.where(odds > 0, "yes", "no"))
-    pair, points = pair_of(model, model.answer_)
+    _, pair, points = next(pairs_of(model, model.answer_))
     assert (pair.names, pair.columns, pair.unit) == (("u", "v"), (1, 2), "log-odds of yes")
     assert points.shape == (150, 2)
     assert pair.mean[0, 0] > pair.mean[0, -1]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
@@ -28,6 +29,8 @@ from nablasso.estimators.error_control import (
     KnockoffSelector,
     RandomizationTest,
     StabilitySelection,
+    WeightedRows,
+    _losses,
     class_probabilities,
 )
 from nablasso.inference import adjusted_p_values, false_selection_bound
@@ -275,8 +278,8 @@ def test_too_few_to_select_is_said_with_numbers():
         fitted = knockoffs(fdr=0.1).fit(X, y)
     assert not fitted.support_.any()
     assert fitted.threshold_ == np.inf
-    with pytest.warns(UserWarning, match="estimated to be too many"):
-        knockoffs(Lasso(100.0), fdr=0.1, offset=0).fit(X, y)
+    with pytest.warns(UserWarning, match="0 of 24 variables are ahead"):
+        knockoffs(Lasso(100.0), fdr=0.1).fit(X, y)
 
 
 def test_more_columns_than_rows_and_constant_ones():
@@ -335,7 +338,6 @@ def test_seeds_decide():
     ("options", "message"),
     [
         ({"fdr": 1.0}, "fdr must be a number strictly between 0 and 1"),
-        ({"offset": 2}, "offset must be 0 or 1"),
         ({"estimator": SelectKBest(f_regression, k=3)}, "has no coef_ or importances"),
     ],
 )
@@ -446,25 +448,48 @@ def test_classifiers_by_name(estimator):
 
 def test_probabilities_from_what_a_classifier_has():
     X, y = classes()
-    names = np.unique(y)
     two = y != "low"
     proba = LogisticRegression().fit(X, y)
-    np.testing.assert_allclose(class_probabilities(proba, names, X), proba.predict_proba(X))
-    margin = RidgeClassifier().fit(X[two], y[two])
-    found = class_probabilities(margin, names, X)
-    np.testing.assert_array_equal(found[:, list(names).index("low")], 0.0)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    best = names[np.argmax(found, axis=1)]
-    np.testing.assert_array_equal(best, margin.predict(X))
+    np.testing.assert_allclose(class_probabilities(proba, X), proba.predict_proba(X))
+    for margin in (RidgeClassifier().fit(X[two], y[two]), RidgeClassifier().fit(X, y)):
+        found = class_probabilities(margin, X)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        best = margin.classes_[np.argmax(found, axis=1)]
+        np.testing.assert_array_equal(best, margin.predict(X))
 
-    class OnlyPredicts:
-        classes_ = names
+
+def test_losses_are_weighted_and_an_impossible_class_costs_a_number():
+    rng = np.random.default_rng(1)
+    X, y, w = rng.normal(size=(5, 2)), np.array([0.0, 1, 1, 0, 1]), rng.random(5)
+    rows = WeightedRows(X, y, y, w, np.arange(5), np.arange(2))
+    model, some = LinearRegression().fit(X, y), np.array([3, 1])
+    expected = w[some] * (y[some] - model.predict(X[some])) ** 2
+    np.testing.assert_allclose(_losses(model, rows, False, X[some], some), expected)
+
+    class Sure:
+        def predict_proba(self, X):
+            return np.tile([1.0, 0.0], (len(X), 1))
+
+    found = _losses(Sure(), rows, True, X[some], some) / w[some]
+    assert found[0] == 0.0
+    assert 700 < found[1] < np.inf
+
+
+def test_folds_without_a_class_and_classifiers_that_only_predict_are_refused():
+    X, y = classes()
+    order = np.argsort(y, kind="stable")
+    with pytest.raises(InvalidDataError, match="rows of every class"):
+        randomization(LogisticRegression(), cv=KFold(3)).fit(X[order], np.sort(y))
+
+    class OnlyPredicts(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
 
         def predict(self, X):
             return np.full(len(X), "low")
 
-    found = class_probabilities(OnlyPredicts(), names, X)
-    np.testing.assert_allclose(found[0], np.where(names == "low", 0.9, 0.05))
+    with pytest.raises(InvalidParameterError, match="no predict_proba or decision_function"):
+        randomization(OnlyPredicts()).fit(X, y)
 
 
 def test_groups_share_a_p_value():
@@ -540,7 +565,7 @@ def test_folds_of_the_users_are_of_the_input_rows():
     randomization(Recorder(), cv=2, n_draws=9).fit(X, y, groups=np.arange(40) // 20)
     assert {frozenset(s) for s in seen} == {frozenset(y[:20]), frozenset(y[20:])}
     empty = [(np.arange(1, 40), np.array([0]))]  # row 0 has weight 0
-    with pytest.raises(InvalidDataError, match="non-zero weight; one has none"):
+    with pytest.raises(InvalidDataError, match="non-zero weight; one has 32 and 0"):
         randomization(cv=empty).fit(X, y, weights)
 
 
@@ -549,7 +574,7 @@ def test_folds_of_the_users_are_of_the_input_rows():
     [
         ({"fdr": 0}, "fdr must be a number strictly between 0 and 1"),
         ({"n_draws": 0}, "n_draws must be a whole number"),
-        ({"cv": 1}, "cv must be at least 2"),
+        ({"cv": 1}, "cv must be between 2"),
         ({"sampler": "knockoffs"}, "sampler must be"),
         ({"estimator": SelectKBest()}, "an estimator that predicts"),
         ({"feature_groups": [[0], [99]]}, "feature_groups names column 99"),

@@ -36,7 +36,7 @@ def test_non_negative_regression(loss):
     assert (model.predict(10 * GRID) >= 0).all()
     assert np.mean((model.predict(X) - truth) ** 2) < 0.3
     assert model.dual_gap_ <= 1e-5
-    assert "of 1 columns by the psd model: objective" in model.summary()
+    assert "of 1 columns: objective" in model.summary()
     h = 1e-5
     slope = (model.predict(X + h) - model.predict(X - h)) / (2 * h)
     np.testing.assert_allclose(model.predict_gradient(X)[:, 0], slope, rtol=1e-4, atol=1e-5)

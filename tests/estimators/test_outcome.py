@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.estimators.outcome import Setting, certify_selection, largest_alpha
 from nablasso.losses import Logistic, Squared
-from nablasso.penalties import GroupLasso, Partition
+from nablasso.penalties import Partition, Penalty
 from nablasso.regression.models import GAUSSIAN
 from nablasso.solvers import DualSolver, Solution, Status
 from tests.search.rows import draw
@@ -15,7 +15,7 @@ def setting_of(rows, model, loss=None):
     """As the one call makes it."""
     space = rows.function(model).space
     total = rows.precisions.sum()
-    penalty = GroupLasso(Partition(np.arange(len(model.groups))), np.ones(len(model.groups)))
+    penalty = Penalty(Partition(np.arange(len(model.groups))), np.ones(len(model.groups)))
     noise = float(np.exp(model.noise)) / total
     loss = Squared() if loss is None else loss
     return Setting(space, rows.precisions / total, penalty, loss, noise)
@@ -72,7 +72,7 @@ def test_an_interrupt_goes_up(monkeypatch):
     rows = draw()
     setting = setting_of(rows, rows.tune(GAUSSIAN, np.array([0, 1, 2])))
 
-    def impatient(self, problem, start=None, callback=None):
+    def impatient(self, problem, start=None):
         point = problem.dual_point(np.zeros((60, 3)))
         return Solution(1.0, 0.0, 1, Status.INTERRUPTED, problem.unpack(point), point)
 

@@ -69,7 +69,7 @@ INSTANCES = [
     SparseGradientClassifierCV(**CHEAP_CLASSES, alphas=1, cv=2),
     StabilitySelection(Lasso(0.01), n_pairs=3),
     RandomizationTest(Lasso(0.01), n_draws=19, cv=3),
-    KnockoffSelector(Lasso(0.01), fdr=0.5, offset=0),
+    KnockoffSelector(Lasso(0.01), fdr=0.5),
     PSDDensity(**CHEAP_PSD),
     PSDRegressor(weight=0.001, rank=30, tol=0.01),
     HeteroscedasticRegressor(weight=0.001, **CHEAP_PSD),

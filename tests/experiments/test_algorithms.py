@@ -26,7 +26,7 @@ from nablasso.solvers import (
     support_of,
 )
 from nablasso.solvers.papers import LinearStep
-from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
+from tests.dense_reference import cvxpy_optimum, draw, iterates, library_problem, make_problem
 
 KERNELS = {
     "gaussian": Gaussian(1.5),
@@ -66,10 +66,8 @@ TOL = 1e-5
 class IterativeAdmm(PaperAdmm):
     """S1 by conjugate gradients, however small the problem."""
 
-    def first(self, problem, start):
-        state = super().first(problem, start)
-        state.step = ConjugateGradientStep(problem, np.zeros(problem.space.n_features))
-        return state
+    def splitting(self, problem):
+        return problem.penalty, ConjugateGradientStep(problem, np.zeros(problem.space.n_features))
 
 
 METHODS = {"dual": DualSolver, "denovas": Denovas, "admm": Admm, "iterative admm": IterativeAdmm}
@@ -210,21 +208,19 @@ def test_a_warm_start_begins_at_the_solution(method):
     problem, solution = solved("dual", *CASES[0])
 
     def first_excess(start):
-        seen = []
-        METHODS[method](tol=1e-1, max_iter=2).solve(problem, start, lambda *s: seen.append(s[1]))
-        return problem.primal(seen[0]) - solution.primal
+        _, seen = iterates(METHODS[method](tol=1e-1, max_iter=2), problem, start)
+        return problem.primal(seen[1]) - solution.primal
 
     assert first_excess(solution.point.s) < 0.1 * first_excess(None)
 
 
 @pytest.mark.parametrize("method", REFERENCES)
-def test_the_callback_sees_every_iterate(method):
+def test_the_steps_are_every_iterate(method):
     problem = library_problem(statement(*CASES[0]))
-    seen = []
-    solution = METHODS[method](tol=1e-2).solve(problem, None, lambda *step: seen.append(step))
-    assert [step for step, _ in seen] == list(range(1, solution.n_iter + 1))
-    np.testing.assert_array_equal(seen[-1][1].v, solution.coef.v)
-    assert problem.primal(seen[0][1]) > problem.primal(seen[-1][1])
+    solution, seen = iterates(METHODS[method](tol=1e-2), problem)
+    assert len(seen) == solution.n_iter + 1
+    np.testing.assert_array_equal(seen[-1].v, solution.coef.v)
+    assert problem.primal(seen[1]) > problem.primal(seen[-1])
 
 
 def test_a_gap_that_is_reached_is_noticed():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import newton
+from experiments.drawn import make_noisy_copies
 from experiments.two_steps import Rows, elastic_net, family_of, group_lasso, largest_tau, lasso
-from nablasso.datasets import make_noisy_copies
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.solvers import DualSolver, support_of
 from nablasso.solvers.base import Status

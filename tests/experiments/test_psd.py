@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from experiments.drawn import bow_tie_deviation, make_bow_tie
 from experiments.psd import (
     CLOSE,
     MODES,
@@ -27,8 +28,7 @@ from experiments.psd_regression import (
     quantiles,
 )
 from experiments.real_tables import load_table
-from nablasso.datasets import make_bow_tie
-from nablasso.datasets.structured import bow_tie_deviation, two_modes_log_density
+from nablasso.datasets.generators import two_modes_log_density
 from nablasso.errors import DataUnavailableError
 
 

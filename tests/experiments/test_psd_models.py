@@ -19,9 +19,9 @@ from experiments.psd_barrier import (
     minimise,
     smooth_pinball,
 )
-from experiments.psd_models import BumpMixture, Exponential, OtherModel, draws_of, model_of
-from nablasso import HeteroscedasticRegressor, PSDDensity, PSDDensityCV, PSDRegressor
-from nablasso.datasets import make_two_modes, make_wavy_noise
+from experiments.psd_models import BumpMixture, Exponential, OtherModel, by_model, draws_of
+from nablasso import HeteroscedasticRegressor, PSDDensity, PSDRegressor
+from nablasso.datasets import make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Base, Bumps, Task
 from nablasso.nonnegative.losses import (
@@ -342,7 +342,7 @@ def test_the_projection_is_the_nearest_point():
 
 def test_projected_gradient_needs_one_smooth_function():
     data = make_wavy_noise(20, random_state=0)
-    model = HeteroscedasticRegressor(model=model_of("ncm", "projected_gradient"))
+    model = by_model(HeteroscedasticRegressor(), "ncm", "projected_gradient")
     with pytest.raises(InvalidParameterError, match="for one function"):
         model.fit(data.X, data.y)
 
@@ -354,7 +354,7 @@ def two_bumps(n):
 
 @pytest.mark.parametrize("model", ["ncm", "glm"])
 def test_log_density_is_finite_far_from_the_data(model):
-    density = PSDDensity(model=model_of(model)).fit(two_bumps(60))
+    density = by_model(PSDDensity(), model).fit(two_bumps(60))
     logs = density.score_samples([[10.0], [1e3], [1e4]])
     assert np.isfinite(logs).all()
     assert (np.diff(logs) < 0).all()
@@ -364,30 +364,16 @@ def test_log_density_is_finite_far_from_the_data(model):
 @pytest.mark.parametrize("base_measure", [None, (10.0, 60.0)])
 @pytest.mark.parametrize("model", ["pnm", "ncm"])
 def test_densities_are_in_the_units_of_the_input(model, base_measure):
-    density = PSDDensity(model=model_of(model), base_measure=base_measure).fit(two_bumps(60))
+    density = by_model(PSDDensity(base_measure=base_measure), model).fit(two_bumps(60))
     total = quad(lambda x: density.density([[x]])[0], -60, 80, limit=400)[0]
     assert total == pytest.approx(1.0, abs=1e-5)
     assert density.integrate() == pytest.approx(1.0, abs=1e-5)
     part = quad(lambda x: density.density([[x]])[0], 8, 12)[0]
     assert density.integrate([[8, 12]]) == pytest.approx(part, abs=1e-6)
-    with pytest.raises(InvalidParameterError, match='needs model="psd"'):
-        density.marginal([0])
-
-
-def test_tuning_says_when_nothing_can_be_compared():
-    X = np.vstack([two_bumps(40), [[900.0]]])
-    with pytest.warns(UserWarning, match="nothing can be compared"):
-        PSDDensityCV(cv=3, weights=[0.3], widths=[1.0], model=model_of("pnm")).fit(X)
 
 
 def test_a_model_without_a_gap_does_not_speak_of_one():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(40, 1)), rng.uniform(size=40)
     with pytest.warns(ConvergenceWarning, match="Nothing bounds the error"):
-        PSDRegressor(model=model_of("glm"), max_iter=1).fit(X, y)
-
-
-def test_solvers_belong_to_the_model():
-    X = make_two_modes(20, random_state=0).X
-    with pytest.raises(InvalidParameterError, match='and then solver "auto"'):
-        PSDDensity(model=model_of("ncm"), solver="fista").fit(X)
+        by_model(PSDRegressor(max_iter=1), "glm").fit(X, y)

@@ -1,9 +1,10 @@
 """Small problems for the tests of this folder."""
 
 import numpy as np
+from scipy.sparse import issparse
 
 from nablasso.data.table import prepare
-from nablasso.gradients.learner import GradientData, GradientParameters
+from nablasso.gradients.learner import GradientData
 from nablasso.kernels import Gaussian
 
 N, P = 14, 5
@@ -33,7 +34,8 @@ def data_of(
     column_labels = np.arange(p) if labels is None else np.asarray(labels)
     sizes = np.bincount(column_labels)[column_labels].astype(float)
     sizes[list(kept)] = 0.0
-    parameters = GradientParameters(
+    ours = GradientData(
+        table,
         kernel=Gaussian() if kernel is None else kernel,
         length_scale="median",
         bandwidth="half_median",
@@ -44,14 +46,20 @@ def data_of(
         labels=column_labels,
         group_weights=sizes,
     )
-    return GradientData(parameters, table), table.y
+    return ours, table.y
+
+
+def as_dense(pairs, values=None):
+    """Weights of pairs, or other values over them, as a matrix (n, n)."""
+    dense = pairs.matrix(pairs.weights if values is None else values)
+    return dense.toarray() if issparse(dense) else dense
 
 
 def literal_objective(ours, y, C, alpha, c0=None):
     """(40) or (62) with loops and the kernel matrix; ``C`` (p, N), ``c0`` (N,)."""
     table = ours.table
     X, p = table.X, table.weights
-    K = ours.parameters.kernel(X / ours.width, X / ours.width)
+    K = ours.kernel(X / ours.width, X / ours.width)
     total = 0.0
     for i in range(len(X)):
         for j in range(len(X)):
@@ -69,7 +77,7 @@ def literal_objective(ours, y, C, alpha, c0=None):
 
 def pair_weight(ours, i, j):
     """(5) or (58)."""
-    X, s, k = ours.table.X, ours.bandwidth, ours.parameters.n_neighbors
+    X, s, k = ours.table.X, ours.reach, ours.n_neighbors
     distances = np.linalg.norm(X - X[i], axis=1)
     if k is None:
         return np.exp(-(distances[j] ** 2) / (2 * s**2))

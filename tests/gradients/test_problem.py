@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from nablasso.gradients.problem import FORMS, GradientPoint, RowPenalty
+from nablasso.gradients.problem import GradientPoint, RowPenalty
 from nablasso.gradients.solvers import null_point
-from tests.gradients.problems import data_of, literal_objective
+from tests.gradients.problems import as_dense, data_of, literal_objective
 
 CASES = {
     "dense": {},
@@ -26,7 +26,7 @@ OTHERS = {
 
 def make(case, alpha=0.01):
     ours, y = data_of(**case)
-    offset = 0.02 if ours.parameters.classes else None
+    offset = 0.02 if ours.classes else None
     return ours, y, ours.problem(y, alpha, offset)
 
 
@@ -91,11 +91,7 @@ def test_narrow_and_wide_products_agree():
 @pytest.mark.parametrize("n_neighbors", [None, 4])
 def test_alpha_max_is_formula_55(n_neighbors):
     _, y, problem = make({"n_neighbors": n_neighbors})
-    X, m, phi = problem.X, np.zeros((14, 14)), problem.phi
-    if n_neighbors:
-        m[problem.pairs.first, problem.pairs.second] = problem.pairs.weights
-    else:
-        m = problem.pairs.weights
+    X, m, phi = problem.X, as_dense(problem.pairs), problem.phi
     norms = [
         2 * np.linalg.norm(((m * (y[:, None] - y) * (x[:, None] - x)).sum(axis=1)) @ phi)
         for x in X.T
@@ -111,7 +107,7 @@ def penalty(form):
     return RowPenalty(form, LABELS, WEIGHTS, 0.4, 0.7)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["lasso", "ridge"])
 def test_prox_minimises(form):
     ours, B, step = penalty(form), np.random.default_rng(0).normal(size=(5, 2)), 0.6
     A = ours.prox(B, step)
@@ -132,7 +128,7 @@ def test_a_group_leaves_as_a_whole_and_a_kept_one_never_does():
     np.testing.assert_allclose(A[4], 1 / 2.4)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["lasso", "ridge"])
 def test_conjugate_satisfies_fenchel_and_is_attained(form):
     ours = penalty(form)
     rng = np.random.default_rng(2)

@@ -20,7 +20,7 @@ from nablasso.gradients.solvers import ActiveSet, ForwardBackward, null_point, s
 from nablasso.kernels import Polynomial
 from nablasso.losses import Squared
 from nablasso.solvers import Status
-from tests.gradients.problems import pair_weight
+from tests.gradients.problems import as_dense, pair_weight
 from tests.gradients.test_problem import CASES, OTHERS, make, random_point
 
 ALL = {**CASES, **OTHERS}
@@ -32,12 +32,8 @@ SLOW = {"classes, neighbours"}  # plain steps in f0 take tens of thousands of it
 def oracle(ours, problem):
     """Minimum by an interior point method, pair by pair."""
     X, phi, penalty = problem.X, problem.phi, problem.penalty
-    n, p = X.shape
-    m = np.zeros((n, n))
-    if problem.pairs.weights.ndim == 1:
-        m[problem.pairs.first, problem.pairs.second] = problem.pairs.weights
-    else:
-        m = problem.pairs.weights
+    p = X.shape[1]
+    m = as_dense(problem.pairs)
     first, second = np.nonzero(m)
     w = m[first, second]
     B, c = cp.Variable((p, phi.shape[1])), cp.Variable(phi.shape[1])
@@ -54,7 +50,7 @@ def oracle(ours, problem):
     for g, weight in enumerate(penalty.weights):
         block = B[np.flatnonzero(penalty.labels == g), :]
         if penalty.kept[g]:
-            loss += penalty.ridges[g] * cp.sum_squares(block)
+            loss += penalty.bends[g] * cp.sum_squares(block)
         else:
             sizes.append(weight * cp.norm(cp.vec(block, order="C")))
     loss += penalty.alpha * sum(sizes)
@@ -143,7 +139,7 @@ def printed(ours, y, alpha, delta, n_iter, ridge=None):
     """(54) or, with a ridge of f0, (63): p x n matrices, loops over all pairs, roots of K."""
     X, p = ours.table.X, ours.table.weights
     n = len(X)
-    K = ours.parameters.kernel(X / ours.width, X / ours.width)
+    K = ours.kernel(X / ours.width, X / ours.width)
     root = np.real(sqrtm(K))
     C, a = np.zeros((X.shape[1], n)), np.zeros(n)
     for _ in range(n_iter):

@@ -4,7 +4,7 @@ import numpy as np
 
 from nablasso.hierarchy import Hermite
 from nablasso.hierarchy.grid import Grid
-from nablasso.hierarchy.search import Budget, Search
+from nablasso.hierarchy.search import Search
 from nablasso.losses import LossSample, Squared
 
 
@@ -18,7 +18,7 @@ def data(n=60, p=5, seed=0):
 def search_on(hierarchy, y, tol=1e-6, certify=True, **budget):
     n = len(y)
     sample = LossSample(y, np.full(n, 1 / n), Squared())
-    return Search(hierarchy, sample, tol, Budget(**budget), certify)
+    return Search(hierarchy, sample, tol, certify=certify, **budget)
 
 
 def walk(search, alphas):

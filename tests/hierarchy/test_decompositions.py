@@ -97,6 +97,12 @@ def test_kernel_pca_adds_up_to_one_plus_the_centred_kernel():
     assert p @ first**2 > p @ second**2
 
 
+def test_a_column_of_two_values_has_one_component():
+    fitted = KernelPCA(4).fitted(np.repeat([0.0, 1.0], 5), np.ones(10))
+    assert fitted.loadings_.shape == (10, 1)
+    assert not fitted.features(z, 2).any()
+
+
 @pytest.mark.parametrize("decomposition", ALL, ids=lambda d: type(d).__name__)
 def test_features_are_those_of_the_kernel_and_levels_are_positive(decomposition):
     fitted = decomposition.fitted(x, np.ones(7))

@@ -13,7 +13,7 @@ from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.decompositions import AllSubsetsGaussian, Hermite, Monomials, Spline
 from nablasso.hierarchy.grid import Grid
 from nablasso.hierarchy.problem import solve
-from nablasso.hierarchy.search import Budget, Search
+from nablasso.hierarchy.search import Search
 from nablasso.losses import Logistic, LossSample, Squared
 from tests.hierarchy import full_problem as full
 
@@ -60,7 +60,7 @@ class Case:
         self.sample = LossSample(self.y, self.weights, loss or Squared())
 
     def search(self, alpha, tol=1e-7, max_kernels=1000):
-        return Search(self.grid, self.sample, tol, Budget(max_kernels)).run(alpha)
+        return Search(self.grid, self.sample, tol, max_kernels).run(alpha)
 
     def forms(self, dual):
         return np.array([dual @ K @ dual for K in self.kernels])

@@ -112,16 +112,17 @@ def test_newton_closes_the_gap(loss):
     assert solved.point.dual.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_the_alternating_scheme_is_slow_and_goes_on_where_newton_stalls():
+def test_the_alternating_scheme_is_slow_and_goes_on_where_newton_stalls(monkeypatch):
     problem = make(Squared())
     fast, slow = solve(problem, EQUAL, 1e-10), alternating(problem, EQUAL, 1e-7, 5000)
     exact = problem.primal(fast.point)
     assert slow.n_iter > fast.n_iter
     assert problem.primal(slow.point) == pytest.approx(exact, abs=1e-6)
-    stalled = solve(problem, EQUAL, 1e-3, halvings=0)  # no step is ever short enough
+    monkeypatch.setattr("nablasso.hierarchy.problem.NEWTON_HALVINGS", 0)
+    stalled = solve(problem, EQUAL, 1e-3)  # no step is ever short enough
     assert stalled.converged
     assert problem.primal(stalled.point) <= exact + 1e-3
-    assert solve(problem, EQUAL, 0.0, halvings=0).stalled
+    assert solve(problem, EQUAL, 0.0).stalled
 
 
 def test_a_factor_that_rounding_ends_gives_no_numbers():

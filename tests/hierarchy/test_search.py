@@ -5,7 +5,7 @@ import pytest
 
 from nablasso.hierarchy.dag import hull_of
 from nablasso.hierarchy.problem import bytes_held
-from nablasso.hierarchy.search import Budget, largest_alpha
+from nablasso.hierarchy.search import largest_alpha
 from tests.hierarchy.small import data, grid_on, search_on, walk
 
 
@@ -61,7 +61,7 @@ def test_work_is_counted_along_a_path():
     for _ in walk(search, [0.1, 0.01]):
         spent.append(search.spent)
     assert 0 < spent[0] < spent[1]
-    search.budget = Budget(max_work=spent[0])
+    search.max_work = spent[0]
     assert search.run(0.001).reason == "max_work"
 
 

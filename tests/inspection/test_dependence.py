@@ -7,7 +7,8 @@ import pytest
 
 from nablasso import DerivativeLasso, DerivativeLassoClassifier
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.inspection import pair_dependence, partial_dependence, response_of
+from nablasso.inspection import pair_dependence, partial_dependence
+from nablasso.inspection.dependence import response_of
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 3))

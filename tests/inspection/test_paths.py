@@ -13,7 +13,7 @@ from nablasso import (
     SparseGradientRegressorCV,
 )
 from nablasso.errors import InvalidParameterError
-from nablasso.inspection import path_of
+from nablasso.inspection import PathDisplay
 from nablasso.inspection.structure_displays import single_fit
 
 RNG = np.random.default_rng(5)
@@ -27,7 +27,7 @@ def test_a_cross_validated_model_lies_on_its_path():
     assert isinstance(single, DerivativeLasso)
     refitted = single.fit(X, y)
     np.testing.assert_allclose(refitted.feature_importances_, model.feature_importances_, rtol=1e-2)
-    path = path_of(model, X, y, n_alphas=3)
+    path = PathDisplay.of(model, X, y, n_alphas=3).path
     direct = nablasso.path(single, X, y, n_alphas=3)
     np.testing.assert_allclose(path.importances, direct.importances, atol=1e-8)
     assert path.chosen == model.alpha_
@@ -35,7 +35,9 @@ def test_a_cross_validated_model_lies_on_its_path():
 
 
 def test_entered_is_the_largest_alpha_with_the_variable():
-    path = path_of(DerivativeLasso("linear", ridge=1e-2, tol=1e-3).fit(X, y), X, y, n_alphas=5)
+    path = PathDisplay.of(
+        DerivativeLasso("linear", ridge=1e-2, tol=1e-3).fit(X, y), X, y, n_alphas=5
+    ).path
     for a in range(4):
         inside = path.alphas[path.support[:, a]]
         assert path.entered[a] == (inside.max() if inside.size else 0.0)
@@ -43,9 +45,9 @@ def test_entered_is_the_largest_alpha_with_the_variable():
 
 def test_the_other_families_have_paths_too():
     gradients = SparseGradientRegressorCV(alphas=3, cv=2).fit(X, y)
-    assert path_of(gradients, X, y, n_alphas=4).importances.shape == (4, 4)
+    assert PathDisplay.of(gradients, X, y, n_alphas=4).path.importances.shape == (4, 4)
     hull = HierarchicalKernelRegressorCV(alphas=3, betas=(2.5,), cv=2).fit(X, y)
-    path = path_of(hull, X, y, n_alphas=4)
+    path = PathDisplay.of(hull, X, y, n_alphas=4).path
     assert path.importances is None
     assert path.support.shape == (4, 4)
     assert single_fit(hull).beta == 2.5
@@ -53,6 +55,6 @@ def test_the_other_families_have_paths_too():
 
 def test_models_without_a_path_say_so():
     with pytest.raises(InvalidParameterError, match="A path belongs to a fitted"):
-        path_of(PSDRegressor(weight=0.01, rank=10).fit(X, y**2), X, y)
+        PathDisplay.of(PSDRegressor(weight=0.01, rank=10).fit(X, y**2), X, y)
     with pytest.raises(InvalidParameterError, match="A path belongs to a fitted"):
-        path_of(NablassoRegressor("linear", cv=3).fit(X, y), X, y)
+        PathDisplay.of(NablassoRegressor("linear", cv=3).fit(X, y), X, y)

@@ -19,7 +19,9 @@ def gram(X, height=1.0, constant=0.0):
 def test_features_reproduce_the_kernel(constant):
     X = np.random.default_rng(0).normal(size=(12, 2))
     weights = np.full(12, 1 / 12)
-    factor = make_factor(X, weights, None, np.random.default_rng(0), height=0.7, constant=constant)
+    factor = make_factor(
+        X, weights, len(X), np.random.default_rng(0), height=0.7, constant=constant
+    )
     V = factor.features(X)
     np.testing.assert_allclose(V @ V.T, gram(X, 0.7, constant), atol=1e-9)
 
@@ -39,7 +41,7 @@ def test_models_evaluate_through_features():
 def test_functionals_in_features():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(8, 1))
-    factor = make_factor(X, np.full(8, 1 / 8), None, rng)
+    factor = make_factor(X, np.full(8, 1 / 8), 8, rng)
     F = rng.normal(size=(factor.rank, 2))
     W = factor.in_features(pair_integrals(factor.bumps))
     assert np.sum(F * (W @ F)) == pytest.approx(factor.psd_model(F).integral(), rel=1e-6)
@@ -47,13 +49,13 @@ def test_functionals_in_features():
 
 def test_repeated_points_are_no_new_anchors():
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 25, axis=0)
-    factor = make_factor(X, np.full(100, 0.01), None, np.random.default_rng(0))
+    factor = make_factor(X, np.full(100, 0.01), 100, np.random.default_rng(0))
     assert factor.rank == 4
 
 
 def test_a_wide_kernel_has_a_small_rank():
     X = np.linspace(-1, 1, 300)[:, None]
-    factor = make_factor(X, np.full(300, 1 / 300), None, np.random.default_rng(0))
+    factor = make_factor(X, np.full(300, 1 / 300), 300, np.random.default_rng(0))
     V = factor.features(X)
     assert factor.rank < 15
     np.testing.assert_allclose(V @ V.T, gram(X), atol=1e-8)

@@ -2,13 +2,13 @@
 
 import warnings
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from experiments.drawn import make_bow_tie
 from nablasso import (
     HeteroscedasticRegressor,
     MultiQuantileRegressor,
@@ -16,7 +16,7 @@ from nablasso import (
     PSDDensityCV,
     PSDRegressor,
 )
-from nablasso.datasets import make_bow_tie, make_two_modes, make_wavy_noise
+from nablasso.datasets import make_two_modes, make_wavy_noise
 from nablasso.errors import InvalidParameterError
 from nablasso.nonnegative import Task, solvers
 from nablasso.nonnegative.dual import SlopePoint
@@ -76,11 +76,13 @@ def test_the_system_is_the_derivative_of_the_residuals():
 
 
 @pytest.mark.parametrize("linear", [1e-2, 1e-5])
-def test_iterated_steps_are_the_factorised_ones(linear):
+def test_iterated_steps_are_the_factorised_ones(linear, monkeypatch):
     problem, here, D = system(make_quantiles(linear=linear))
     g = np.random.default_rng(3).normal(size=D.shape) / len(D)
     direct = solvers.normal_solver(problem, here, D)(g)
-    iterated = solvers.normal_solver(problem, here, D, dense=0, tol=1e-10, max_iter=1000)
+    for name, value in (("DENSE", 0), ("FINE", 1e-10), ("PRODUCTS", 1000)):
+        monkeypatch.setattr(solvers, name, value)
+    iterated = solvers.normal_solver(problem, here, D)
     np.testing.assert_allclose(iterated(g), direct, rtol=1e-5)
 
 
@@ -92,14 +94,13 @@ def test_few_steps_at_any_weight(weight):
     assert 0 <= fitted.gap <= 1e-6
 
 
-def test_both_ways_reach_the_same_optimum():
+def test_both_ways_reach_the_same_optimum(monkeypatch):
     task = make_quantiles()
     problem = PSDFitter(task).problem(task.l1, task.l2)
     start = SlopePoint(task.loss.start(np.zeros((30, 3))), np.zeros(0))
-    direct, iterated = (
-        solvers.solve(partial(solvers.interior, dense=dense), problem, start, tol=1e-6, max_iter=99)
-        for dense in (solvers.DENSE, 0)
-    )
+    direct = solvers.solve(solvers.interior, problem, start, tol=1e-6, max_iter=99)
+    monkeypatch.setattr(solvers, "DENSE", 0)
+    iterated = solvers.solve(solvers.interior, problem, start, tol=1e-6, max_iter=99)
     assert direct.status is Status.CONVERGED
     assert iterated.status is Status.CONVERGED
     assert iterated.primal == pytest.approx(direct.primal, abs=2e-6)
@@ -120,7 +121,7 @@ def test_turned_round():
     assert back.primal == pytest.approx(there.primal, abs=2e-8)
 
 
-def test_a_free_function_alone_needs_one_product():
+def test_a_free_function_alone_needs_one_product(monkeypatch):
     task = make_quantiles()
     alone = Task(
         **{
@@ -139,7 +140,9 @@ def test_a_free_function_alone_needs_one_product():
     rng = np.random.default_rng(4)
     D, g = rng.uniform(0.1, 10, size=(30, 1)), rng.normal(size=(30, 1))
     direct = solvers.normal_solver(problem, here, D)(g)
-    once = solvers.normal_solver(problem, here, D, dense=0, max_iter=1)
+    monkeypatch.setattr(solvers, "DENSE", 0)
+    monkeypatch.setattr(solvers, "PRODUCTS", 1)
+    once = solvers.normal_solver(problem, here, D)
     np.testing.assert_allclose(once(g), direct, rtol=1e-6)
 
 
@@ -163,13 +166,14 @@ def test_an_interrupt_keeps_the_best_so_far(name, monkeypatch):
     assert np.isfinite(found.gap)
 
 
-def test_many_rows_begin_with_quasi_newton_steps():
+def test_many_rows_begin_with_quasi_newton_steps(monkeypatch):
     task = oracle_task("density", 0, 0.0)
-    problem, start = PSDFitter(task).problem(task.l1, task.l2), fit(task, tol=0.1).point
-    alone, found = (
-        solvers.solve(partial(solvers.newton, many=many), problem, start, tol=1e-8, max_iter=999)
-        for many in (solvers.MANY, 0)
-    )
+    fitter = PSDFitter(task)
+    problem, start = fitter.problem(task.l1, task.l2), fitter.start(task.l1, task.l2)[0]
+    start = solvers.solve(solvers.newton, problem, start, tol=0.1, max_iter=999).point
+    alone = solvers.solve(solvers.newton, problem, start, tol=1e-8, max_iter=999)
+    monkeypatch.setattr(solvers, "MANY", 0)
+    found = solvers.solve(solvers.newton, problem, start, tol=1e-8, max_iter=999)
     assert found.status is Status.CONVERGED
     assert found.n_iter > alone.n_iter
     assert found.primal == pytest.approx(alone.primal, abs=2e-8)

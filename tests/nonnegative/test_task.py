@@ -76,7 +76,7 @@ def test_a_cone_without_rays_is_refused():
 def test_height_makes_squared_kernels_integrate_to_one(base):
     X, scales = np.random.default_rng(3).normal(size=(5, 2)), np.array([1.5, 0.8])
     height = natural_height(X, scales, base)
-    factor = make_factor(X * scales, np.full(5, 0.2), None, np.random.default_rng(0))
+    factor = make_factor(X * scales, np.full(5, 0.2), 5, np.random.default_rng(0))
     bumps = factor.bumps.composed(scales, np.zeros(2))
     if base is None:
         masses = np.diag(pair_integrals(bumps)) * scales.prod()

@@ -215,7 +215,7 @@ def test_columns_of_the_sample_join_where_fresh_rows_agree(signal, expected):
 def test_odds_are_those_that_fresh_rows_prefer():
     rows, decision = drawn()
     labels = np.where(rows.y > 0, 1.0, -1.0)
-    nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), "label")
+    nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), label=1.0)
     kernel = decision.few.function(decision.model)
     odds, joined = odds_of_all(Rules(), nothing, kernel, rows, labels)
     assert kernel in odds.parts

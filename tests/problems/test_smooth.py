@@ -108,7 +108,7 @@ def test_a_dual_point_is_a_stationary_point_in_u(loss):
 @pytest.mark.parametrize(("loss", "l1_ratio"), [*((loss, 1.0) for loss in LOSSES), ("huber", 0.5)])
 def test_nothing_is_selected_from_alpha_max_on_and_something_just_below(loss, l1_ratio):
     problem = library_problem(drawn(loss, 1, n=10, weighted=True, l1_ratio=l1_ratio))
-    top = problem.alpha_max()
+    top = problem.alpha_max()[0]
     solver = Newton(tol=1e-10)
 
     def solved(factor):
@@ -124,7 +124,7 @@ def test_nothing_is_selected_from_alpha_max_on_and_something_just_below(loss, l1
     assert reach_below >= 1 - 1e-9
     assert norm_below > 1e3 * norm
     assert solved(0.7)[2] > 0
-    exact, scale = problem.alpha_max_and_scale()
+    exact, scale = problem.alpha_max()
     assert exact == pytest.approx(top, rel=1e-5)
     assert scale <= exact
 
@@ -143,7 +143,7 @@ def test_bounds_hold_for_the_exact_minimiser(loss, tol):
 @each_loss
 def test_flat_dual_makes_the_penalised_derivatives_zero(loss):
     problem = library_problem(drawn(loss, group_weights=np.array([1.0, 0.0, 1.0])))
-    point = problem.dual_point(problem.flat_dual())
+    point = problem.dual_point(problem.flat()[0])
     free = problem.dual_point(np.zeros((14, 3))).g
     assert np.abs(point.g[:, [0, 2]]).max() <= 1e-5 * np.abs(free).max()
     assert np.abs(point.g[:, 1]).max() > 1e-3 * np.abs(free).max()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso.datasets import make_noisy_copies
+from experiments.drawn import make_noisy_copies
 from nablasso.reading.doubts import PER_COLUMN, SWAPS, _candidates, alternatives, compare
 from tests.reading.known_functions import evidence
 

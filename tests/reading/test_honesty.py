@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nablasso.datasets import (
-    make_cubic_groups,
-    make_friedman1,
-    make_noisy_copies,
-    make_radial,
-    make_two_way,
-)
+from experiments.drawn import make_noisy_copies, make_radial
+from nablasso.datasets import make_cubic_groups, make_friedman1, make_two_way
 from nablasso.kernels import Gaussian, Polynomial
 from nablasso.reading.doubts import (
     _best_step,

@@ -70,7 +70,7 @@ def test_ishigami():
     first, pair = ishigami_indices()
     law = law_of_ranges([(-np.pi, np.pi)] * 3)
     found = statistics(values_of(ishigami), law, N)
-    np.testing.assert_allclose(found.first[:, 0], first, atol=0.005)
+    np.testing.assert_allclose(found.first_order[:, 0], first, atol=0.005)
     np.testing.assert_allclose(found.total[:, 0], first + pair * np.array([1, 0, 1]), atol=0.005)
     shares = shapley_shares(values_of(ishigami), law, N)[:, 0]
     np.testing.assert_allclose(shares, first + pair / 2 * np.array([1, 0, 1]), atol=0.005)
@@ -100,11 +100,11 @@ def test_sobol_g_of_more_columns_than_all_sets():
     function = values_of(lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1))
     law = law_of_ranges([(0, 1)] * 8)
     found = statistics(function, law, N)
-    np.testing.assert_allclose(found.first[:, 0], variances / whole, atol=0.006)
+    np.testing.assert_allclose(found.first_order[:, 0], variances / whole, atol=0.006)
     totals = variances * np.prod(1 + variances) / (1 + variances) / whole
     np.testing.assert_allclose(found.total[:, 0], totals, atol=0.006)
     shares = shapley_shares(function, law, N)[:, 0]
-    assert (shares >= found.first[:, 0] - 0.01).all()
+    assert (shares >= found.first_order[:, 0] - 0.01).all()
     assert (shares <= found.total[:, 0] + 0.01).all()
 
 
@@ -121,7 +121,7 @@ def test_dependent_normal_columns_have_their_exact_shapley_effects(p):
     np.testing.assert_allclose(shapley_shares(function, law, N)[:, 0], expected, atol=0.015)
     found = statistics(function, law, N)
     variance = b @ R @ b
-    np.testing.assert_allclose(found.first[:, 0], (R @ b) ** 2 / variance, atol=0.02)
+    np.testing.assert_allclose(found.first_order[:, 0], (R @ b) ** 2 / variance, atol=0.02)
     left = b**2 / np.diag(np.linalg.inv(R)) / variance
     np.testing.assert_allclose(found.total[:, 0], left, atol=0.02)
 

@@ -15,8 +15,6 @@ def gram(kernel, Z, X):
 
 
 def noise_matrix(noise, n):
-    if noise is None:
-        return np.eye(n)
     return np.diag(noise) if noise.ndim == 1 else noise
 
 

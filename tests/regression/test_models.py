@@ -44,7 +44,7 @@ def test_the_price_by_hand(family):
 def test_nothing_selected_is_zero():
     rows = draw()
     for family in FAMILIES:
-        model = rows.smallest(family)
+        model = rows.tune(family, rows.kept)
         assert (model.value, model.price) == (0.0, 0.0)
         assert not len(model.groups)
     assert rows.cost(0) == 0.0
@@ -139,7 +139,7 @@ def test_the_function_of_every_family_with_groups_and_ties(family):
 
 def test_the_function_of_nothing_is_the_mean():
     rows = draw(weights=np.linspace(0.5, 1.5, N))
-    function = rows.function(rows.smallest(LINEAR))
+    function = rows.function(rows.tune(LINEAR, rows.kept))
     np.testing.assert_allclose(function.values(rows.X), 0.0, atol=1e-9)  # standardised
 
 

@@ -18,7 +18,6 @@ from nablasso.answer import number, percent
 from nablasso.errors import InvalidParameterError
 from nablasso.inspection import partial_dependence
 from nablasso.report import build_report, render_report
-from nablasso.report.page import STRONGEST_CELL
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(40, 4))
@@ -61,7 +60,8 @@ def test_parts_of_rows_add_up_to_their_predictions(report, model, table):
     np.testing.assert_allclose(whole, model.predict(table[0]), atol=1e-6 * np.ptp(table[1]))
     chart = re.search(r'<section id="rows".*?</section>', render_report(report), re.DOTALL)[0]
     assert "added to predicted price" in chart
-    assert chart.count("h0") == 60 * len(report.parts)  # a dot each
+    names = report.parts
+    assert chart.count("<use") > 60 * len(names) > 0  # a dot each, and ticks
 
 
 def test_parts_are_of_rows_from_the_whole_table(model, table):
@@ -104,15 +104,9 @@ def test_interactions_and_their_pairs_are_under_the_right_names(report, model, t
     found = report.answer.interactions
     assert set(found[0].columns) == {"a", "big"}
     assert [one.share for one in found] == [size for *_, size in model.interactions_]
-    cell = '<rect class="cell"[^>]*fill-opacity="(.*?)"><title>(.*?)</title>'
-    told = {words: float(ink) for ink, words in re.findall(cell, render_report(report))}
-    ink = {
-        f"{' and '.join(one.columns)}: {percent(one.share)}": one.share / found[0].share
-        for one in found
-    }
-    assert told == pytest.approx(
-        {words: STRONGEST_CELL * part for words, part in ink.items()}, abs=1e-3
-    )
+    page = render_report(report)
+    for one in found:
+        assert page.count(f">{percent(one.share)}</text>") >= 2  # once on either side of the map
     one, pair = report.pairs[0]
     assert one == found[0]
     for name, values in zip(pair.names, (pair.grid_a, pair.grid_b), strict=True):
@@ -139,7 +133,9 @@ def test_classes_get_a_table_of_counts():
     accuracy = report.answer.accuracy
     assert accuracy.accuracy == pytest.approx(np.trace(found.counts) / 40)
     assert accuracy.accuracy > 0.85
-    assert sum(rows for *_, rows in found.calibration) == 40
+    told, true = found.calibration
+    assert (np.diff(told) > 0).all()
+    assert ((true >= 0) & (true <= 1)).all()
     page = render_report(report)
     assert f"{accuracy.accuracy:.0%} of left-out rows classified right" in page
     assert "probability told" in page

@@ -5,10 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from nablasso.screening import best_pairs, clipped, largest_products, product_scores
+from nablasso.screening import clipped, largest_products, product_scores
 
 N, D = 30, 23
-SMALL = {"block": 5, "margin": 1e9}  # no threshold from the normal distribution
+SMALL = {"block": 5}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_one_of_each_pair_among_the_first(table):
     assert set(map(tuple, largest_products(*table, first, 9, **SMALL))) == expected
 
 
-def test_noise_gives_about_as_many_as_wanted():
+def test_noise_gives_as_many_as_wanted():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 150)), rng.normal(size=(200, 1))
     found = largest_products(X, np.full(200, 1 / 200), y, np.arange(150), 100, block=64)
@@ -48,14 +48,18 @@ def test_noise_gives_about_as_many_as_wanted():
     assert (found[:, 0] < found[:, 1]).all()
 
 
-def test_best_pairs_by_held_out_score(table):
+def test_of_several_targets_the_one_of_the_largest_product_counts(table):
+    X, weights, Y = table
+    both = np.column_stack([Y, (X[:, 5] * X[:, 9])[:, None]])
+    found = largest_products(X, weights, both, np.arange(D), 6, **SMALL)
+    assert {(3, 17), (5, 9)} <= set(map(tuple, found))
+
+
+def test_scores_of_products_are_those_of_one_at_a_time(table):
     X, weights, Y = table
     pairs = np.array(list(combinations(range(D), 2)))
     scores = product_scores(X, Y, weights, pairs)
-    order = np.argsort(-scores)[:3]
-    found, values = best_pairs(*table, pairs, 20)
-    np.testing.assert_array_equal(found[:3], pairs[order])
-    np.testing.assert_allclose(values[:3], scores[order])
-    nothing, none = best_pairs(*table, pairs[:0], 3)
-    assert nothing.shape == (0, 2)
-    assert len(none) == 0
+    assert tuple(pairs[scores.argmax()]) == (3, 17)
+    alone = [product_scores(X, Y, weights, pair[None])[0] for pair in pairs]
+    np.testing.assert_allclose(scores, alone)
+    assert len(product_scores(X, Y, weights, pairs[:0])) == 0

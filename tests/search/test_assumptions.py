@@ -88,7 +88,7 @@ def test_judged_is_a_total_at_some_noise(assumption):
     assert value <= under.base  # nothing selected is always possible
     if assumption is PLAIN:
         assert value == pytest.approx(rows.total(model), abs=1.0)
-    empty = rows.smallest(LINEAR)
+    empty = rows.tune(LINEAR, rows.kept)
     assert judged(rows, empty, assumption) == under.base
 
 

@@ -74,7 +74,7 @@ def test_what_the_evidence_asks_for_joins(family):
     assert forward(rows, model) is model
     full = replace(rows, most=2)
     assert forward(full, start) is start
-    nothing = rows.smallest(family)
+    nothing = rows.tune(family, rows.kept)
     assert forward(rows, nothing) is nothing
 
 
@@ -221,7 +221,7 @@ def test_no_more_copies_than_allowed_and_none_of_what_is_kept():
     kept = few_rows(X, y, kept=[1])
     tied = with_copies(kept, kept.tune(LINEAR, index(0, 1, 2)))
     assert tied.groups.tolist() == [0, 1, 2, 3]
-    assert with_copies(kept, kept.smallest(LINEAR)).groups.tolist() == [1]
+    assert with_copies(kept, kept.tune(LINEAR, kept.kept)).groups.tolist() == [1]
 
 
 def test_the_log_odds_are_asked_only_where_labels_are_not_clearly_mistaken():

@@ -80,12 +80,12 @@ def test_blocks_threads_and_the_order_of_rows_change_nothing():
 def test_sorted_tables_give_the_answer_of_shuffled_ones(key):
     X, f, noise = smooth()
     y = f + 0.4 * noise
-    kind = "auto"
+    label = 1.0 if key == "label" else None
     if key == "label":
-        y, kind = (f + 0.2 * noise > 0).astype(float), "label"
+        y = (f + 0.2 * noise > 0).astype(float)
     by = {"column": X[:, 1], "idle column": X[:, 0]}.get(key, y)
     order = np.argsort(by, kind="stable")
-    a, b = grow(Arrays(X, y), kind), grow(Arrays(X[order], y[order]), kind)
+    a, b = grow(Arrays(X, y), label=label), grow(Arrays(X[order], y[order]), label=label)
     assert a.columns == b.columns == (1, 4, 7)
     assert not b.serial
     np.testing.assert_allclose(a.predict(X[:50]), b.predict(X[:50]), atol=1e-6)
@@ -102,16 +102,6 @@ def test_a_weight_is_as_many_copies():
     np.testing.assert_allclose(a.predict(X), b.predict(X), atol=1e-6)
     dropped = grow(Arrays(np.vstack([X, X + 9]), np.append(y, y - 9), np.repeat([1.0, 0.0], 300)))
     np.testing.assert_allclose(dropped.predict(X), grow(Arrays(X, y)).predict(X), atol=1e-6)
-
-
-def test_missing_cells_are_a_value():
-    X, f, noise = smooth(1000)
-    gaps = np.random.default_rng(1).random(size=X.shape) < 0.1
-    X[gaps] = np.nan
-    y = f + 0.3 * noise + 1.0 * gaps[:, 9]  # a column matters by being absent
-    found = grow(Arrays(X, y))
-    assert found.columns == (1, 4, 7, 9)
-    assert np.isfinite(found.predict(X)).all()
 
 
 def test_serial_rows_are_filtered():
@@ -176,7 +166,7 @@ def response_of(kind: str, f: np.ndarray, noise: np.ndarray) -> np.ndarray:
 def test_each_loss_finds_its_columns(kind, loss):
     X, f, noise = smooth(1000)
     y = response_of(kind, f, noise)
-    found = grow(Arrays(X, y), "label" if kind == "labels" else "auto")
+    found = grow(Arrays(X, y), label=1.0 if kind == "labels" else None)
     assert found.columns == (1, 4, 7)
     assert found.loss == loss
     assert found.reason
@@ -193,7 +183,7 @@ def test_each_loss_finds_its_columns(kind, loss):
 def test_labels_need_two_classes():
     X, _, _ = smooth(1000)
     with pytest.raises(InvalidDataError, match="two classes"):
-        grow(Arrays(X, np.zeros(1000)), "label")
+        grow(Arrays(X, np.zeros(1000)), label=1.0)
 
 
 def test_a_pure_triple_is_found():
@@ -201,7 +191,7 @@ def test_a_pure_triple_is_found():
     X = rng.integers(0, 2, size=(800, 9)).astype(float)
     y = np.where(rng.random(800) < 0.15, 1.0, 0.0)
     y = np.abs(y - X[:, [2, 5, 6]].sum(axis=1) % 2)
-    found = grow(Arrays(X, y), "label")
+    found = grow(Arrays(X, y), label=1.0)
     assert found.columns == (2, 5, 6)
     assert (2, 5, 6) in found.terms
 
@@ -227,7 +217,7 @@ def test_public_epistasis_tables_as_they_come_sorted_by_the_target(name, relevan
     values = np.array(rows, dtype=float)
     at = header.index("target")
     names = [h for h in header if h != "target"]
-    found = grow(Arrays(np.delete(values, at, axis=1), values[:, at]), "label")
+    found = grow(Arrays(np.delete(values, at, axis=1), values[:, at]), label=1.0)
     assert {names[j] for j in found.columns} == relevant
 
 

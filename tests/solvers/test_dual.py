@@ -13,7 +13,7 @@ from nablasso.regression.ridge import Ridge
 from nablasso.solvers import DualSolver, Status, dual
 from nablasso.solvers.base import certify
 from nablasso.spaces import RepresenterSpace
-from tests.dense_reference import cvxpy_optimum, draw, library_problem, make_problem
+from tests.dense_reference import cvxpy_optimum, draw, iterates, library_problem, make_problem
 
 TOL = 1e-8
 
@@ -197,8 +197,8 @@ def test_scales_of_the_inputs_are_weights_of_the_derivatives():
         loose = DualSolver(tol=tol).solve(ours)
         lower, upper = ours.derivative_bounds(loose.point)
         assert np.all((lower <= truth + 1e-6) & (truth <= upper + 1e-6))
-    top = ours.alpha_max()
-    assert top == pytest.approx(library_problem(expected).alpha_max(), rel=1e-3)
+    top = ours.alpha_max()[0]
+    assert top == pytest.approx(library_problem(expected).alpha_max()[0], rel=1e-3)
 
 
 def test_the_unit_of_y_does_not_matter():
@@ -258,30 +258,25 @@ def test_any_start_is_made_feasible_at_once(penalty):
 def test_spectral_steps_never_fall_below_the_last_ten(case):
     """The non-monotone line search allows a worse dual than the last, not than all of the ten."""
     problem, _ = solved(*case)
-    duals = []
-
-    def record(iteration, coef):
-        s = coef.v * (2 * problem.ridge / problem.root)
-        duals.append(problem.primal_dual(problem.dual_point(s))[1])
-
     solver = DualSolver(tol=TOL, spectral_steps=10**6, max_iter=400)
     solver.max_factored = 0
-    solver.solve(problem, callback=record)
+    _, seen = iterates(solver, problem)
+    scale = 2 * problem.ridge / problem.root
+    duals = [problem.primal_dual(problem.dual_point(coef.v * scale))[1] for coef in seen]
     assert len(duals) > 10
     for i in range(1, len(duals)):
         assert duals[i] >= min(duals[max(0, i - 10) : i]) - 1e-10 * problem.reference
 
 
 @pytest.mark.parametrize("case", [GAUSSIAN, NET, HARD], ids=str)
-def test_the_callback_sees_every_iteration(case):
+def test_the_steps_are_every_iteration(case):
     problem, _ = solved(*case)
-    seen = []
-    solution = DualSolver(tol=TOL).solve(problem, callback=lambda *args: seen.append(args))
-    assert [iteration for iteration, _ in seen] == list(range(solution.n_iter + 1))
-    gaps = [certify(problem, coef, 0).gap for _, coef in seen]
+    solution, seen = iterates(DualSolver(tol=TOL), problem)
+    assert len(seen) == solution.n_iter + 1
+    gaps = [certify(problem, coef, 0).gap for coef in seen]
     assert gaps[-1] <= TOL * problem.reference * (1 + 1e-6)
     assert all(gap > TOL * problem.reference * (1 - 1e-6) for gap in gaps[:-1])
-    for ours, last in zip(solution.coef, seen[-1][1], strict=True):
+    for ours, last in zip(solution.coef, seen[-1], strict=True):
         np.testing.assert_array_equal(ours, last)
 
 
@@ -289,9 +284,7 @@ def test_the_callback_sees_every_iteration(case):
 @pytest.mark.parametrize("max_iter", [0, 1, 2, 5])
 def test_when_iterations_run_out_the_certificate_is_that_of_the_function(case, max_iter):
     problem, _ = solved(*case)
-    seen = []
-    solver = DualSolver(tol=1e-12, max_iter=max_iter)
-    solution = solver.solve(problem, callback=lambda *args: seen.append(args))
+    solution, seen = iterates(DualSolver(tol=1e-12, max_iter=max_iter), problem)
     assert solution.status is Status.MAX_ITER
     assert solution.n_iter == max_iter
     assert len(seen) == max_iter + 1
@@ -380,10 +373,10 @@ def test_without_a_penalty_it_is_kernel_ridge_regression():
 def test_above_alpha_max_every_derivative_is_zero():
     naive = make_problem(Matern52(1.5))
     problem = library_problem(naive)
-    above = replace(problem, alpha=1.05 * problem.alpha_max())
+    above = replace(problem, alpha=1.05 * problem.alpha_max()[0])
     solution = DualSolver(tol=1e-10).solve(above)
     assert np.abs(solution.point.g).max() < 1e-5
-    below = replace(problem, alpha=0.9 * problem.alpha_max())
+    below = replace(problem, alpha=0.9 * problem.alpha_max()[0])
     assert np.linalg.norm(DualSolver(tol=1e-8).solve(below).point.g, axis=0).max() > 1e-3
 
 

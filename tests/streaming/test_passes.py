@@ -8,7 +8,7 @@ from nablasso.streaming.codes import BINS, draft
 from nablasso.streaming.passes import Design, State, counted, degrees_of, model_sums, screen
 from nablasso.streaming.responses import Response
 from nablasso.streaming.sample import fair_sample
-from nablasso.streaming.sources import Arrays
+from nablasso.streaming.sources import Arrays, CodedSource
 
 TERMS = ((0,), (2,), (0, 1), (1, 2, 3))
 
@@ -16,15 +16,14 @@ TERMS = ((0,), (2,), (0, 1), (1, 2, 3))
 def table(n: int = 700, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
-    X[rng.random(size=X.shape) < 0.05] = np.nan
-    y = np.nan_to_num(X[:, 0]) + rng.normal(size=n)
+    y = X[:, 0] + rng.normal(size=n)
     return X, y, rng.integers(1, 4, size=n).astype(float)
 
 
 def prepared(source: Arrays, response: Response, h: tuple[float, ...] = ()) -> tuple:
     sample = fair_sample(source, 1 << 16)
-    drafts = [draft(sample.X[:, j], sample.weight, BINS, False) for j in range(4)]
-    coded = source.coded(drafts)
+    drafts = [draft(sample.X[:, j], sample.weight, BINS) for j in range(4)]
+    coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, 10)
     degrees = [degrees_of([10] * len(t), {1: 6, 2: 3, 3: 2}[len(t)]) for t in TERMS]
     design = Design(TERMS, tuple(degrees))
@@ -174,7 +173,6 @@ def test_the_sample_depends_on_content_alone():
 
 def test_gradients_are_those_of_the_predictor():
     X, y, _ = table()
-    X = np.nan_to_num(X)
     _, state, _ = prepared(Arrays(X, y), Response("squares"))
     new, h = np.random.default_rng(3).normal(size=(20, 4)) * 0.8, 1e-6
 

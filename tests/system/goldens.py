@@ -204,7 +204,7 @@ def estimators() -> dict[str, tuple[Any, Callable[[], Data]]]:
             numbers,
         ),
         "KnockoffSelector": (
-            n.KnockoffSelector(Lasso(0.02), fdr=0.5, offset=0, random_state=0),
+            n.KnockoffSelector(Lasso(0.02), fdr=0.5, random_state=0),
             numbers,
         ),
         "NablassoRegressor": (n.NablassoRegressor(random_state=0), numbers),

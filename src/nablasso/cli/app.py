@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from nablasso import __version__
-from nablasso.cli import INTERRUPTED, UNEXPECTED, absent_extra
+from nablasso.cli import INTERRUPTED, UNEXPECTED
 from nablasso.errors import NablassoError
 
 # Those of nablasso.kernels, which a test compares: they take longer to import than help should.
@@ -90,7 +90,7 @@ OPTIONS: dict[str, Any] = {
         list[str], "COLUMN...", "One column, or two for their interplay."
     ),
     "columns:density": _argument(list[str], "COLUMN...", "One column of numbers, or a few."),
-    "name": _argument(str | None, "[NAME]", "Of an experiment; without one all are listed.", None),
+    "names": _argument(list[str] | None, "[NAME]...", "Experiments; without any, a list.", None),
     "target": _option(
         "COLUMN",
         "The column to explain: numbers (regression) or a few words (classification).",
@@ -219,7 +219,7 @@ COMMANDS = {
         "nablasso quantiles houses.csv --target price --along rooms --out q.png[/]",
     ),
     "reproduce": (
-        "name everything quick out:folder",
+        "names everything quick out:folder",
         "Regenerate a table or figure of the papers.",
         " Published figures stand beside ours.\n\nNeeds a checkout of the repository. Rows are "
         "written as they come: run it again to go on where it stopped. Example:\n"
@@ -303,7 +303,7 @@ def exit_codes() -> Iterator[None]:
         render.print_error(f"{error.strerror or error} ({error.filename or 'no file'}).")
         raise typer.Exit(1) from None
     except Exception as error:
-        if os.environ.get("NABLASSO_TRACEBACK") or absent_extra(error):
+        if os.environ.get("NABLASSO_TRACEBACK"):
             raise
         render.print_error(
             f"a fault of nablasso, {type(error).__name__}: {error}. Please report it with the "

@@ -7,13 +7,13 @@ whether its answer was cut short.
 from __future__ import annotations
 
 import glob
-import importlib
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -26,7 +26,7 @@ from nablasso.answer import Answer, task_sentence
 from nablasso.cli import findings, render
 from nablasso.cli.findings import Finding, Saved
 from nablasso.cli.render import shown_progress
-from nablasso.data.cells import COMMAND, listed
+from nablasso.data.cells import listed
 from nablasso.data.files import read_groups, read_table
 from nablasso.data.roles import ReadTable, Roles, choose_columns, read_variables
 from nablasso.errors import InvalidParameterError, NotNumbersError
@@ -34,11 +34,10 @@ from nablasso.persistence import atomic_write, check_place
 from nablasso.persistence import save as save_model
 from nablasso.progress import stages
 from nablasso.streaming import open_table
-from nablasso.streaming.cluster import dask
+from nablasso.streaming.blocks import dask
 from nablasso.streaming.sample import Sample, encoded, prepared_rows
 from nablasso.streaming.sources import Source
 
-FOLDER = "experiments"  # of a checkout
 FEW_VALUES = 10  # of a target of numbers that may mean classes
 TARGET = "yield_kg_m2"
 
@@ -102,11 +101,7 @@ def select(given: Any) -> bool:
                 result.keep(written, given.report, given.save)
             except BaseException as error:
                 failure = error
-    if given.json:
-        render.print_json(result.to_json() | {"written": written})
-    else:
-        result.print()
-        print_written(written)
+    result.tell(given, written)
     if isinstance(failure, KeyboardInterrupt):
         render.print_error("interrupted while writing; files not named here are as before.")
         return True
@@ -166,26 +161,20 @@ def quantiles(given: Any) -> None:
 
 
 def reproduce(given: Any) -> None:
-    """Hand over to ``python -m experiments``: tables and figures of the papers.
-
-    The experiments are no part of the package: it must be used from a checkout, or called in one.
-    """
+    """Hand over to ``python -m experiments``, which a checkout has and the package has not."""
     places = [Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[3]]
-    needed = (Path(FOLDER, "registry.py"), Path("src", "nablasso"))
-    home = next((at for at in places if all((at / part).exists() for part in needed)), None)
+    home = next((at for at in places if (at / "experiments" / "denovas.py").is_file()), None)
     if home is None:
         raise InvalidParameterError(
             f"nablasso reproduce runs the experiments of a checkout, and neither {places[0]} nor "
             f"{places[-1]} is one: they are not part of the installed package. Clone the "
             "repository and call the command there."
         )
-    if str(home) not in sys.path:
-        sys.path.insert(0, str(home))
-    names = [] if given.name is None else [given.name]
+    sys.path.insert(0, str(home))
     flags = {"--all": given.everything, "--quick": given.quick}
-    asked = [*names, *(flag for flag, on in flags.items() if on), "--out", str(given.out)]
+    asked = [*(given.names or ()), *(flag for flag, on in flags.items() if on)]
     with shown_progress():
-        importlib.import_module(f"{FOLDER}.__main__").main(asked)
+        import_module("experiments.__main__").main([*asked, "--out", str(given.out)])
 
 
 def demo(given: Any) -> bool:
@@ -204,18 +193,13 @@ def demo(given: Any) -> bool:
     written: dict[str, str] = {}
     result.keep(written, given.report, None)
     missing, extra, verdict = compared(truth, [column.name for column in result.answer.selected])
-    if given.json:
-        judged = {"found": not missing and not extra, "missing": missing, "extra": extra}
-        render.print_json(
-            result.to_json() | {"truth": {"columns": truth, **judged}, "written": written}
-        )
-        return result.answer.interrupted
-    result.print()
-    render.print_text("\n" + verdict, "bold")
-    print_written(written)
-    for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
-        render.print_text(f"\n{title}:\n")
-        render.print_text(indent(code, "  "), "cyan")
+    judged = {"found": not missing and not extra, "missing": missing, "extra": extra}
+    result.tell(given, written, truth={"columns": truth, **judged})
+    if not given.json:
+        render.print_text("\n" + verdict, "bold")
+        for title, code in (("The same in Python", PYTHON), ("Next", NEXT)):
+            render.print_text(f"\n{title}:\n")
+            render.print_text(indent(code, "  "), "cyan")
     return result.answer.interrupted
 
 
@@ -264,9 +248,13 @@ class Result:
             "warnings": list(self.warnings),
         }
 
-    def print(self) -> None:
-        """For people."""
+    def tell(self, given: Any, written: dict[str, str], **more: Any) -> None:
+        """For people, or all of it as JSON."""
+        if given.json:
+            render.print_json(self.to_json() | more | {"written": written})
+            return
         render.print_answer(self.answer, self.facts(), self.warnings)
+        print_written(written)
 
     def keep(self, written: dict[str, str], report: Path | None, save: Path | None) -> None:
         """Write what was asked for; note in ``written`` what is where."""
@@ -396,22 +384,21 @@ def read_blocks(given: Any, roles: Roles, client: Any) -> tuple[ReadTable, Sourc
     first = next(source.parts[0].blocks(inputs=False))
     has_classes = roles.classify or first.y.dtype.kind in "OUb"
 
-    def sampled(source: Source) -> tuple[Sample, int, Any]:
+    def sampled(source: Source) -> tuple[Sample, Any]:
         labels = None
         if has_classes:
             labels, totals = source.labels()
             source = source.with_classes(labels, np.ones(len(totals)))
-        sample = prepared_rows(source)
-        assert source.sample is not None
-        return sample, source.sample.n_rows, labels
+        return prepared_rows(source), labels
 
     names = source.names
     try:
-        source = encoded(source, roles.categories, COMMAND) if roles.categories else source
-        sample, n_read, labels = sampled(source)
+        source = encoded(source, roles.categories) if roles.categories else source
+        sample, labels = sampled(source)
     except NotNumbersError:
-        source = encoded(source, (), COMMAND)
-        sample, n_read, labels = sampled(source)
+        source = encoded(source)
+        sample, labels = sampled(source)
+    n_read = int(sample.n_rows)
     y = labels[sample.y.astype(int)].astype(str) if has_classes else sample.y
     encoding = source.reading.encoding
     if encoding is None:

@@ -9,7 +9,6 @@ were for the fit; the notes in the stamp of its file hold the target.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,11 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
+from sklearn.covariance import EmpiricalCovariance
 from sklearn.metrics import mean_pinball_loss
+from sklearn.model_selection import KFold, cross_val_score
 
 from nablasso import MultiQuantileRegressorCV, NablassoRegressor, PSDDensityCV, load
 from nablasso.answer import curve_sentence, output_words
-from nablasso.data.cells import COMMAND, check_known, listed, read_cells
+from nablasso.data.cells import check_known, listed, read_cells
 from nablasso.data.roles import ReadTable
 from nablasso.errors import (
     InvalidDataError,
@@ -45,7 +46,8 @@ from nablasso.persistence import atomic_write, read_stamp
 SUFFIXES, TABLE = (".png", ".svg", ".pdf"), ".csv"
 SHOWN_PAIR = 5  # points of a grid, in the printed table
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-DEFAULT_LEVELS = (0.1, 0.5, 0.9)
+DEFAULT_LEVELS = "0.1,0.5,0.9"
+NORMAL_FOLDS = 50  # of the normal distribution that a density is compared with
 CLEARLY = 0.005  # gain in log-likelihood per row from which on a density is called better
 
 
@@ -86,7 +88,7 @@ class Saved:
                 f"The table lacks {len(absent)} of the {len(self.names)} columns that the model "
                 f"needs: {listed(absent)}. Add them; their order does not matter."
             )
-        typed, problems = read_cells(table[list(self.names)], (), COMMAND)
+        typed, problems = read_cells(table[list(self.names)])
         if problems:
             raise TableProblems(problems)
         return typed
@@ -107,11 +109,6 @@ class Saved:
     def _predicted(self, X: pd.DataFrame, interval: float | None) -> dict[str, Any]:
         model, name = self.model, f"predicted_{self.target}"
         if interval is not None:
-            if not 0 < interval < 1:
-                raise InvalidDataError(
-                    "--interval is a probability between 0 and 1, for example 0.9; got "
-                    f"{interval:g}."
-                )
             if not isinstance(model, NablassoRegressor):
                 raise InvalidDataError(
                     "This model has no intervals; those of nablasso select for numbers have. "
@@ -141,7 +138,7 @@ class Finding:
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     content: dict[str, Any]
-    plot: Callable[[], Any]  # gives something with ``figure_``
+    plot: Callable[[], Any] | None = None  # gives something with ``figure_``
     table: Callable[[], pd.DataFrame] | None = None  # of a curve
 
     def draw(self, path: Path) -> None:
@@ -151,6 +148,8 @@ class Finding:
                 self.table().to_csv(place, index=False)
             return
         check_plot(path)
+        if self.plot is None:
+            raise InvalidParameterError("There is nothing to draw: the column was left out.")
         from matplotlib import pyplot
 
         figure = self.plot().figure_
@@ -193,13 +192,9 @@ def explain(
     (name,) = columns
     if isinstance(saved.model, Answers):
         answer = replace(saved.model.answer_, target=saved.target)
-
-        def nothing() -> Any:
-            raise InvalidParameterError(f"{name} was left out; there is no shape to draw.")
-
         if not answer.column(name).selected:
             told = answer.dropped_sentence(name)
-            return Finding(told, (), [], asdict(answer.column(name)), nothing)
+            return Finding(told, (), [], asdict(answer.column(name)))
     curve = partial_dependence(saved.model, X, name, target=label)
     sentence, plot = curve_sentence(curve, saved.target), DerivativeDisplay(curve).plot
     return Finding(sentence, *curve.table(), curve.to_json(), plot, lambda: _shape(saved, curve))
@@ -208,15 +203,12 @@ def explain(
 def _shape(saved: Saved, curve: Dependence) -> pd.DataFrame:
     """A curve as a table: of the automatic estimators that of ``shapes``."""
     if hasattr(saved.model, "shapes"):
-        shapes = saved.model.shapes()
-        own = shapes[shapes["column"] == curve.name]
-        if len(own):
-            return pd.DataFrame(own.assign(column=curve.name))
-    x = list(curve.labels) or curve.grid
-    low, high, _ = curve.band
-    return pd.DataFrame(
-        {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
-    )
+        shapes: pd.DataFrame = saved.model.shapes()
+        if len(own := shapes[shapes["column"] == curve.name]):  # else it is one of a group
+            return own
+    x, (low, high, _) = list(curve.labels) or curve.grid, curve.band
+    found = {"column": curve.name, "x": x, "value": curve.mean, "low": low, "high": high}
+    return pd.DataFrame(found)
 
 
 def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str | None) -> Finding:
@@ -238,17 +230,12 @@ def _surface(saved: Saved, X: pd.DataFrame, columns: Sequence[str], label: str |
 
 def parse_levels(text: str | None) -> tuple[float, ...]:
     """Levels of quantiles from ``0.1,0.5,0.9``."""
-    if text is None:
-        return DEFAULT_LEVELS
     try:
-        levels = tuple(float(part) for part in text.split(","))
+        return tuple(sorted({float(part) for part in (text or DEFAULT_LEVELS).split(",")}))
     except ValueError:
-        levels = ()
-    if not levels or not all(0 < level < 1 for level in levels) or sorted(set(levels)) != [*levels]:
         raise InvalidParameterError(
-            f"--levels are increasing numbers between 0 and 1, such as 0.1,0.5,0.9; got {text!r}."
-        )
-    return levels
+            f"--levels are numbers between 0 and 1, such as {DEFAULT_LEVELS}; got {text!r}."
+        ) from None
 
 
 def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
@@ -258,12 +245,11 @@ def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
         raise InvalidDataError(
             f"A density is one of numbers; {listed(other)}: no numbers. Name other columns."
         )
-    constant = [str(name) for name in data.X if data.X[name].nunique() == 1]
-    if constant:
-        raise InvalidDataError(f"{constant[0]!r} has one value in all rows. Name other columns.")
     model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
-    held_out, normal = float(model.best_score_), _normal_score(data.X)
+    folds = KFold(min(NORMAL_FOLDS, len(data.X) // 2), shuffle=True, random_state=0)
+    normal = float(np.mean(cross_val_score(EmpiricalCovariance(), data.X, cv=folds)))
+    held_out = float(model.best_score_)
     than = "better than" if held_out - normal > CLEARLY else "no better than"
     sentence = (
         f"The density of {' and '.join(names)} predicts left-out rows {than} a normal distribution "
@@ -295,25 +281,6 @@ def _chosen(model: Any, data: ReadTable) -> dict[str, Any]:
     """What cross-validation chose, and on which rows."""
     chosen = {key: float(value) for key, value in model.best_params_.items()}
     return {"chosen": chosen, "rows": list(data.remarks), "n_rows": len(data.X)}
-
-
-def _normal_score(X: pd.DataFrame) -> float:
-    """Leave-one-out log-likelihood per row of the normal distribution with mean and covariance.
-
-    With Mahalanobis distance ``q`` of a row, leaving it out multiplies the covariance by rank one:
-    the update formula gives the new determinant and distance without a second fit.
-    """
-    Z = X.to_numpy(dtype=float)
-    n, d = Z.shape
-    Z = Z - Z.mean(axis=0)
-    cov = Z.T @ Z / n
-    q = np.einsum("ij,ij->i", Z @ np.linalg.pinv(cov), Z)
-    log_det = float(np.linalg.slogdet(cov)[1])
-    # without row i: mean moves by z / (n - 1), scatter loses n / (n - 1) z z'
-    left = np.maximum(1 - q / (n - 1), 1e-12)
-    scaled = log_det + d * math.log(n / (n - 1)) + np.log(left)
-    distance = q * (n / (n - 1)) ** 2 * ((n - 1) / n) / left
-    return float(np.mean(-0.5 * (d * math.log(2 * math.pi) + scaled + distance)))
 
 
 def _quantiles(model: Any, values: Any) -> list[float]:

@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich.console import Console, JustifyMethod
-from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
-from rich.progress import Progress as Bars
-from rich.table import Column, Table
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
 from rich.text import Text
 
 from nablasso.answer import Answer
@@ -87,54 +88,31 @@ def print_answer(answer: Answer, more: Sequence[tuple[str, str]], notes: Sequenc
     print_notes("Note", notes)
 
 
-class TimeLeft(ProgressColumn):
-    """Counts down to the time estimated at the last report; before the first, counts up."""
-
-    def render(self, task: Task) -> Text:
-        """The column's text."""
-        deadline = task.fields.get("deadline")
-        if deadline is None:
-            return Text(f"{task.elapsed or 0.0:.0f} s so far")
-        return Text(f"about {max(deadline - time.monotonic(), 0.0):.0f} s left")
-
-
 @contextmanager
-def shown_progress(every: float | None = None) -> Iterator[None]:
+def shown_progress() -> Iterator[None]:
     """Show the progress of library calls on standard error.
 
-    One line that moves on a terminal; elsewhere a line of its own now and then, at most one in
-    ``every`` seconds (10, or what NABLASSO_PROGRESS says), so that short work leaves none. Inside
-    another one it does nothing.
+    One line that moves on a terminal; elsewhere a line of its own now and then, at most one in 10
+    seconds (or what NABLASSO_PROGRESS says), so that short work leaves none. Inside another one it
+    does nothing.
     """
     if is_reported():
         yield
         return
-    if not sys.stderr.isatty():
-        asked = os.environ.get("NABLASSO_PROGRESS", EVERY) if every is None else every
-        said = [time.monotonic()]
-
-        def told(progress: Progress) -> None:
-            if time.monotonic() - said[-1] >= float(asked):
-                said.append(time.monotonic())
-                print_error(str(progress))
-
-        with reporting(told):
+    if sys.stderr.isatty():
+        console, look = Console(stderr=True), partial(Spinner, "dots")
+        with (
+            Live(look("fitting"), console=console, transient=True) as line,
+            reporting(lambda progress: line.update(look(str(progress)), refresh=True)),
+        ):
             yield
         return
-    label = TextColumn("{task.description}", table_column=Column())  # gives way in narrow windows
-    columns = (SpinnerColumn(), label, BarColumn(10), TimeLeft(Column(no_wrap=True)))
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("fitting", total=None)
+    every, said = float(os.environ.get("NABLASSO_PROGRESS", EVERY)), [time.monotonic()]
 
-        def show(progress: Progress) -> None:
-            bars.update(
-                task,
-                description=f"{progress.label}: {progress.done} of {progress.total}",
-                completed=progress.fraction,
-                total=1.0,
-                deadline=time.monotonic() + progress.seconds_left,
-                refresh=True,
-            )
+    def told(progress: Progress) -> None:
+        if time.monotonic() - said[-1] >= every:
+            said.append(time.monotonic())
+            print_error(str(progress))
 
-        with reporting(show):
-            yield
+    with reporting(told):
+        yield

@@ -2,7 +2,7 @@
 
 A column holds numbers (truth values too), words, the levels of a category, dates, or times of the
 day. :func:`read_cells` brings each column to one of these, whether its cells are typed or text, and
-lists what cannot be read, with a remedy for each, in the words of the caller (:class:`Face`).
+lists what cannot be read, with a remedy for each.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import datetime
 import difflib
 import math
-import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -45,36 +44,7 @@ DAY_FIRST = "day_first"  # attribute of a table: columns whose dates were writte
 SCALARS = (str, Real, Decimal, datetime.date, datetime.time, np.datetime64)
 
 
-@dataclass(frozen=True)
-class Face:
-    """How a remedy is spelled for whoever called."""
-
-    leave_out: Callable[[Sequence[str]], str]
-    as_category: Callable[[Sequence[str]], str]
-    drop_rows: Callable[[Sequence[str]], str]
-    classify: str
-
-
-def _quoted(option: str) -> Callable[[Sequence[str]], str]:
-    def spelled(names: Sequence[str]) -> str:
-        more = " ..." if len(names) > 3 else ""
-        return " ".join(f"{option} {shlex.quote(name)}" for name in names[:3]) + more
-
-    return spelled
-
-
-LIBRARY = Face(
-    leave_out=lambda names: f"X.drop(columns={list(names[:LISTED])!r})",
-    as_category=lambda names: f'X[{names[0]!r}].astype("category")',
-    drop_rows=lambda names: f"dropna (where {list(names)!r} is missing)",
-    classify="use a classifier",
-)
-COMMAND = Face(
-    leave_out=_quoted("--ignore"),
-    as_category=_quoted("--category"),
-    drop_rows=lambda _: "--missing drop",
-    classify="add --classify",
-)
+DROP_ROWS = "(dropna, or --missing drop)"  # in Python, and in the command
 
 
 def as_pandas(frame: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -106,13 +76,11 @@ def _from_polars(column: Any) -> pd.Series[Any]:
         return pd.Series(pd.Categorical(cells, categories=levels, ordered=True))
     if kind.startswith("Categorical"):
         return pd.Series(pd.Categorical(cells))
-    if kind == "Boolean":
-        return pd.Series(cells, dtype="boolean")
     return pd.Series(cells, dtype=object)
 
 
 def read_cells(
-    table: pd.DataFrame, categories: Iterable[str] = (), face: Face = LIBRARY
+    table: pd.DataFrame, categories: Iterable[str] = ()
 ) -> tuple[pd.DataFrame, list[TableProblem]]:
     """The columns of a table as floats, categories, dates or times, and what is wrong.
 
@@ -121,14 +89,14 @@ def read_cells(
     import pandas as pd
 
     table = table.loc[:, ~table.columns.duplicated()]
-    found, written, problems = read_columns(dict(table.items()), categories, face)
+    found, written, problems = read_columns(dict(table.items()), categories)
     typed_table = pd.DataFrame(found, index=table.index, columns=table.columns)
     typed_table.attrs[DAY_FIRST] = table.attrs.get(DAY_FIRST, {}) | written
     return typed_table, problems
 
 
 def read_columns(
-    columns: Mapping[Any, pd.Series[Any]], categories: Iterable[str], face: Face
+    columns: Mapping[Any, pd.Series[Any]], categories: Iterable[str]
 ) -> tuple[dict[Any, pd.Series[Any]], dict[str, bool], list[TableProblem]]:
     """Columns by what they hold, those whose dates were written day first, what is wrong."""
     wanted, found = set(categories), {}
@@ -140,7 +108,7 @@ def read_columns(
             faults.setdefault(kind, {})[str(name)] = example
     in_text = [n for n, c in columns.items() if found[n].dtype.kind == "M" and c.dtype.kind != "M"]
     written = {str(n): True for n in in_text if day_first(columns[n].dropna())}
-    return found, written, [_problem(kind, names, face) for kind, names in faults.items()]
+    return found, written, [_problem(kind, names) for kind, names in faults.items()]
 
 
 Fault = tuple[str, str]  # its kind, and an example
@@ -281,8 +249,6 @@ def numbers(cells: pd.Series[Any]) -> pd.Series[float]:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if is_numeric_dtype(cells.dtype) or is_bool_dtype(cells.dtype):
-        if not hasattr(cells.dtype, "na_value"):
-            return cells.astype(float)
         values = cells.to_numpy(dtype=float, na_value=np.nan)
         return pd.Series(values, index=cells.index, name=cells.name)
     return cells.astype(object).map(_number, na_action="ignore").astype(float)
@@ -310,10 +276,9 @@ def _label(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _problem(kind: str, columns: dict[str, str], face: Face) -> TableProblem:
-    names = list(columns)
+def _problem(kind: str, columns: dict[str, str]) -> TableProblem:
     found = listed([f"{name} ({example})" for name, example in columns.items()])
-    out = f"leave the column out with {face.leave_out(names)}"
+    out = "leave the column out (X.drop(columns=...), or --ignore)"
     what, remedy = {
         "comma": (
             "numbers with a decimal comma",
@@ -322,7 +287,8 @@ def _problem(kind: str, columns: dict[str, str], face: Face) -> TableProblem:
         ),
         "mixed": (
             "numbers and words in one column",
-            f"Repair these cells, {out}, or make it a category with {face.as_category(names)}",
+            f"Repair these cells, {out}, or make it a category "
+            '(.astype("category"), or --category)',
         ),
         "ambiguous": (
             "dates in which day and month cannot be told apart",
@@ -335,7 +301,7 @@ def _problem(kind: str, columns: dict[str, str], face: Face) -> TableProblem:
             f"Make a column of each part, or {out}",
         ),
     }[kind]
-    return TableProblem(tuple(names), f"{what}: {found}", remedy)
+    return TableProblem(tuple(columns), f"{what}: {found}", remedy)
 
 
 def name_problems(table: Any) -> list[TableProblem]:
@@ -347,13 +313,9 @@ def name_problems(table: Any) -> list[TableProblem]:
                 (), "names of columns in several levels", 'Join them: df.columns.map("_".join)'
             )
         ]
-    found, spelled = [], [str(name) for name in names]
-    twice = [name for name in dict.fromkeys(spelled) if spelled.count(name) > 1]
-    if twice:
-        found.append(
-            TableProblem(tuple(twice), f"columns of the same name: {listed(twice)}", "Rename them")
-        )
-    return found
+    twice = [name for name, count in Counter(map(str, names)).items() if count > 1]
+    what = f"columns of the same name: {listed(twice)}"
+    return [TableProblem(tuple(twice), what, "Rename them")] if twice else []
 
 
 def listed(names: Sequence[str], most: int = LISTED, quote: Callable[[str], str] = str) -> str:

@@ -225,6 +225,14 @@ class Encoding:
         tallies = {str(n): Tally(typed[n], p).shortened(MOST_DISTINCT) for n in typed}
         return cls(tuple(t.learned(n, t.cells, bool(first.get(n))) for n, t in tallies.items()))
 
+    def checked(self) -> Encoding:
+        """Itself; refused where nothing is left."""
+        if not self.names:
+            what = f"none of the {len(self.columns)} columns varies"
+            remedy = "Add columns that could explain the target"
+            raise TableProblems([TableProblem((), what, remedy)])
+        return self
+
     def decode(self, numbers: Array) -> pd.DataFrame:
         """A table of which :meth:`encode` makes these numbers, up to rounding."""
         import pandas as pd

@@ -18,8 +18,7 @@ import gzip
 import io
 import json
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,18 +63,30 @@ def read_table(path: Path, *, min_rows: int = MIN_ROWS, min_columns: int = 2) ->
 
 
 def first_line(text: str, path: Path, min_columns: int) -> tuple[str, list[str]]:
-    """The separator, and the names; pandas would rename duplicates silently."""
-    separator = _separator(text, path, min_columns)
-    _, fields = next(_rows_of(text, separator))
-    names = [name or f"column_{place}" for place, name in enumerate(fields, start=1)]
+    """What separates most fields of it, and the names; pandas would rename duplicates silently."""
+    cuts = {}
+    for separator in SEPARATORS:
+        with suppress(csv.Error):
+            cuts[separator] = next(_rows_of(text, separator))[1]
+    if not cuts:
+        raise _corrupt(path, "the quotes in the first line do not match, or it is far too long")
+    best = max(cuts, key=lambda separator: len(cuts[separator]))
+    if len(cuts[best]) < min_columns:
+        line = next(line for line in text.splitlines() if line.strip())
+        raise InvalidDataError(
+            f"{path} must have at least two columns, separated by commas, semicolons or tabs; "
+            f"its first line is one column: {shortened(line)!r}. Save it with one of these "
+            "separators."
+        )
+    names = [name or f"column_{place}" for place, name in enumerate(cuts[best], start=1)]
     check_names(names, path)
-    return separator, names
+    return best, names
 
 
 def parsed_rows(
     text: str,
     separator: str,
-    names: Sequence[str],
+    names: Collection[str],
     path: Path,
     *,
     first: int = 1,
@@ -156,25 +167,6 @@ def decoded(data: bytes, path: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _separator(text: str, path: Path, min_columns: int = 2) -> str:
-    """Comma, semicolon or tab: whichever cuts the first line into most fields."""
-    counts = dict.fromkeys(SEPARATORS, 0)  # zero where it cannot be cut this way
-    for separator in SEPARATORS:
-        with suppress(csv.Error):
-            counts[separator] = len(next(_rows_of(text, separator))[1])
-    best = max(counts, key=lambda separator: counts[separator])
-    if counts[best] == 0:
-        raise _corrupt(path, "the quotes in the first line do not match, or it is far too long")
-    if counts[best] < min_columns:
-        line = next(line for line in text.splitlines() if line.strip())
-        raise InvalidDataError(
-            f"{path} must have at least two columns, separated by commas, semicolons or tabs; "
-            f"its first line is one column: {shortened(line)!r}. Save it with one of these "
-            "separators."
-        )
-    return best
-
-
 def _rows_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of each row that is not blank, the first line included."""
     reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True, strict=True)
@@ -185,17 +177,19 @@ def _rows_of(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 def check_names(names: list[str], path: Path) -> None:
     """Refuse names that are used twice."""
-    duplicates = [name for name, count in Counter(names).items() if count > 1]
-    if duplicates:
-        shown = []
-        for name in duplicates[:5]:
-            places = [str(k) for k, other in enumerate(names, start=1) if other == name]
-            shown.append(f"{shortened(name)!r} (columns {', '.join(places[:5])})")
-        more = f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else ""
+    places: dict[str, list[str]] = {}
+    for place, name in enumerate(names, start=1):
+        places.setdefault(name, []).append(str(place))
+    twice = [
+        f"{shortened(name)!r} (columns {', '.join(own[:5])})"
+        for name, own in places.items()
+        if len(own) > 1
+    ]
+    if twice:
+        more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
         raise InvalidDataError(
             f"Every column of {path} needs a name of its own; used more than once: "
-            f"{'; '.join(shown)}{more}. "
-            "Rename or remove them in the first line."
+            f"{'; '.join(twice[:5])}{more}. Rename or remove them in the first line."
         )
 
 
@@ -216,8 +210,6 @@ def _corrupt(path: Path, reason: str) -> InvalidDataError:
 
 
 def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     with parquet_file(path, io.BytesIO(data)) as file:
         table = file.read()
     nested = [field.name for field in table.schema if kind_of(str(field.type)) == "nested"]
@@ -226,9 +218,9 @@ def _read_parquet(data: bytes, path: Path) -> pd.DataFrame:
             f"The columns of {path} must hold numbers or words; lists, structures or bytes are in: "
             f"{listed(nested)}. Write a file without them."
         )
-    columns = [column.to_pandas() for column in table.columns]
-    names = [name.strip() for name in table.column_names]
-    return pd.DataFrame(pd.concat(columns, axis=1, keys=names))
+    named = table.rename_columns([name.strip() for name in table.column_names])
+    frame: pd.DataFrame = named.to_pandas(ignore_metadata=True)
+    return frame
 
 
 def arrow(module: str) -> Any:

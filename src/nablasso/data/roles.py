@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from nablasso.data.cells import (
-    COMMAND,
     DECIMAL_COMMA,
-    LIBRARY,
+    DROP_ROWS,
     TRUTH,
-    Face,
     check_known,
     labels,
     listed,
@@ -73,7 +71,7 @@ def named_roles(given: dict[str, Any]) -> tuple[dict[str, Any], list[TableProble
         elif n_missing := int(pd.isna(np.asarray(own, dtype=object)).sum()):
             name = roles.get(role, role)
             what = f"{name} is missing in {n_missing} of {n} rows"
-            problems.append(TableProblem((name,), what, f"Use {LIBRARY.drop_rows([name])}"))
+            problems.append(TableProblem((name,), what, f"Leave these rows out {DROP_ROWS}"))
     try:
         check_weights(given.get("sample_weight"), n)
     except (InvalidDataError, TypeError, ValueError) as error:
@@ -96,18 +94,17 @@ def target_problems(y: Any, n_rows: int, *, classes: bool) -> list[TableProblem]
         problems.append(TableProblem((name,), what, "Give one for each row"))
     if n_rows < MIN_ROWS:
         problems.append(TableProblem((), f"{n_rows} rows, {MIN_ROWS} are needed", "Add rows"))
-    return problems + _cell_problems(name, cells, None if classes else numbers(cells), LIBRARY)
+    return problems + _cell_problems(name, cells, None if classes else numbers(cells))
 
 
 def _cell_problems(
-    name: str, cells: pd.Series[Any], values: pd.Series[float] | None, face: Face
+    name: str, cells: pd.Series[Any], values: pd.Series[float] | None
 ) -> list[TableProblem]:
     """Cells of a target that are missing, no number or infinite; ``values`` are None for labels."""
     problems = []
     if n_missing := int(cells.isna().sum()):
         what = f"the target {name} is missing in {n_missing} of {len(cells)} rows"
-        remedy = f"Leave these rows out with {face.drop_rows([name])}"
-        problems.append(TableProblem((name,), what, remedy))
+        problems.append(TableProblem((name,), what, f"Leave these rows out {DROP_ROWS}"))
     if values is None:
         return problems
     wrong = cells[cells.notna() & values.isna()].map(str)
@@ -118,7 +115,7 @@ def _cell_problems(
             f"the target {name} holds {'decimal commas' if comma else mixed}: "
             f'{len(wrong)} of {len(cells)} cells, such as "{wrong.iloc[0]}"'
         )
-        remedy = "Repair these cells" if comma else f"Repair these cells, or {face.classify}"
+        remedy = "Repair these cells" + ("" if comma else ", or use a classifier (--classify)")
         problems.append(TableProblem((name,), what, remedy))
     if n_infinite := int(np.isinf(values).sum()):
         what = f"the target {name} is infinite in {n_infinite} rows"
@@ -222,7 +219,7 @@ def choose_columns(
             f"At least one column besides the target {target!r} is needed; --ignore leaves none. "
             "Ignore fewer columns."
         )
-    X, problems = read_cells(used.drop(columns=target), roles.categories, COMMAND)
+    X, problems = read_cells(used.drop(columns=target), roles.categories)
     y, has_classes, faults = _read_target(used[target], roles.classify, missing)
     problems += faults
     if not problems:
@@ -240,10 +237,10 @@ def read_variables(
     import pandas as pd
 
     check_known("Column", names, list(table.columns))
-    X, problems = read_cells(table[list(names)], (), COMMAND)
+    X, problems = read_cells(table[list(names)])
     gaps = [str(name) for name in X if X[name].isna().any()]
     if gaps and missing != "drop":
-        remedy = f"Leave their rows out with {COMMAND.drop_rows(gaps)}"
+        remedy = f"Leave these rows out {DROP_ROWS}"
         problems.append(TableProblem(tuple(gaps), f"missing cells in: {listed(gaps)}", remedy))
     if problems:
         raise TableProblems(problems)
@@ -271,7 +268,7 @@ def _read_target(
         has_classes = False
     given = cells.dropna() if missing == "drop" else cells
     wanted = None if has_classes else values[given.index]
-    return found, has_classes, _cell_problems(str(cells.name), given, wanted, COMMAND)
+    return found, has_classes, _cell_problems(str(cells.name), given, wanted)
 
 
 def _check_target(y: pd.Series[Any], *, has_classes: bool) -> list[TableProblem]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from nablasso.errors import InvalidDataError
 from nablasso.types import Array, Index, Mask
@@ -272,13 +273,7 @@ def _sums(values: Array, labels: Index) -> Array:
 
 def _ranks(values: Array) -> Hash:
     """Dense ranks within each column."""
-    order = np.argsort(values, axis=0)
-    ordered = np.take_along_axis(values, order, axis=0)
-    steps = np.zeros(values.shape, dtype=np.uint64)
-    steps[1:] = ordered[1:] != ordered[:-1]
-    ranks = np.empty_like(steps)
-    np.put_along_axis(ranks, order, np.cumsum(steps, axis=0, dtype=np.uint64), axis=0)
-    return ranks
+    return np.asarray(rankdata(values, "dense", axis=0) - 1, dtype=np.uint64)
 
 
 def _bits(values: Array) -> Hash:

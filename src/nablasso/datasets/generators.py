@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from math import sqrt
 from textwrap import fill
 from typing import Any, TypeAlias, TypeVar
@@ -20,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from nablasso.errors import InvalidParameterError
 from nablasso.types import Array, Mask
 
 RandomSource: TypeAlias = np.random.RandomState | np.random.Generator
@@ -43,8 +41,17 @@ YE_XIE = (
     "G.-B. Ye and X. Xie. Learning sparse gradients for variable selection and dimension "
     "reduction. Machine Learning, 2012. "
 )
+GREGOROVA = (
+    "M. Gregorova, A. Kalousis, S. Marchand-Maillet. Structured nonlinear variable selection. UAI "
+    "2018. "
+)
+MARTEAU_FEREY = (
+    "U. Marteau-Ferey, F. Bach, A. Rudi. Non-parametric models for non-negative functions. NeurIPS "
+    "2020. "
+)
 STEP = 1e-30  # of complex steps: its square is nothing beside any number
-DESIGN = "Give training and test sets the same integer."
+TRIPLES = "Columns of ``X``, a multiple of 3, at least 9."
+RELEVANT = (0, 1, 2, 6, 7, 8)  # of triples
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,36 +211,6 @@ def make_additive(
     return additive_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
 
 
-three_way_function = Formula(range(3), lambda X: np.square(X[:, 0] * X[:, 1] * X[:, 2]))
-
-
-@generator(ROSASCO + "Table 1.")
-def make_three_way(
-    n_samples: int = 100, n_features: int = 40, *, snr: float = 15.0, random_state: Seed = None
-) -> KnownSupport:
-    """Draw y = (x1 x2 x3)^2 + noise, with x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(sqrt((16 / 5) ** 3 - (4 / 3) ** 6), snr)
-    return three_way_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
-
-
-def _radial(X: Array) -> Array:
-    r = np.square(X[:, 0]) + np.square(X[:, 1])
-    return np.asarray(r * np.exp(-r) / np.pi)
-
-
-radial_function = Formula(range(2), _radial)
-RADIAL_SD = 0.03772449100633202  # sd(f) over [-2, 2]^2, by quadrature
-
-
-@generator(ROSASCO + "Table 1.")
-def make_radial(
-    n_samples: int = 100, n_features: int = 20, *, snr: float = 15.0, random_state: Seed = None
-) -> KnownSupport:
-    """Draw y = r exp(-r) / pi + noise, with r = x1^2 + x2^2 and x uniform on [-2, 2]^d."""
-    noise_sd = noise_level(RADIAL_SD, snr)
-    return radial_function.on_cube((n_samples, n_features), (-2.0, 2.0), noise_sd, random_state)
-
-
 product_function = Formula(range(2), lambda X: X[:, 0] * X[:, 1])
 
 
@@ -244,25 +221,6 @@ def make_product(
     """Draw y = x1 x2 + noise, with x uniform on [-1, 1]^d: no main effect, only an interaction."""
     noise_sd = noise_level(1 / 3, snr)
     return product_function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)
-
-
-parabola_function = Formula(range(1), lambda X: np.square(X[:, 0]))
-
-
-@generator(
-    ROSASCO + "Figure 3.",
-    noise="Standard deviation of the noise. The paper's text calls 0.1 a variance, its caption "
-    "writes N(0, 0.1): ``noise=0.1**0.5`` is the other reading.",
-)
-def make_parabola(
-    n_samples: int = 20, n_features: int = 2, *, noise: float = 0.1, random_state: Seed = None
-) -> KnownSupport:
-    """Draw y = x1^2 + noise, with x1 uniform on [-1, 1] and the other inputs N(0, 0.05^2)."""
-    require_features(n_features, 1)
-    rng = random_source(random_state)
-    x1 = rng.uniform(-1.0, 1.0, size=(n_samples, 1))
-    X = np.hstack([x1, 0.05 * rng.standard_normal(size=(n_samples, n_features - 1))])
-    return parabola_function.observed(X, noise, rng)
 
 
 friedman1_function = Formula(
@@ -307,7 +265,7 @@ def make_turlach(
     return turlach_function.on_cube((n_samples, n_features), (0.0, 1.0), noise, random_state)
 
 
-# ------------------------------------------------------------------ products of pairs, polynomials
+# ------------------------------------------------------------------ products of pairs
 
 
 def pair_coefficients(n_relevant: int, coefficients: ArrayLike | None) -> Array:
@@ -360,57 +318,204 @@ def make_two_way(
     return function.on_cube(shape, ends, noise_sd, random_state)
 
 
-Monomial = tuple[int, ...]  # its variables, one or two of them, perhaps the same twice
-MONOMIALS = [w for k in (1, 2) for w in combinations_with_replacement(range(3), k)]
+# ------------------------------------------------------------------ groups
 
 
-def quadratic_function(coefficients: dict[Monomial, float]) -> Formula:
-    """f(x) = sum of coefficients times monomials of three variables."""
+def _cubic_groups(X: Array) -> Array:
+    """By Newton's identity: the ten monomials of a group add up to (p1^3 + 3 p1 p2 + 2 p3) / 6.
 
-    def rule(X: Array) -> Array:
-        terms = [c * np.prod(X[:, list(which)], axis=1) for which, c in coefficients.items()]
-        return np.asarray(sum(terms))
-
-    return Formula(range(3), rule)
-
-
-def quadratic_signal_sd(coefficients: dict[Monomial, float]) -> float:
-    """sd(f) for x uniform on [-1, 1]^d: monomials are uncorrelated."""
-    variances = {(1, 1): 1 / 3, (2, 1): 4 / 45, (2, 2): 1 / 9}  # by factors and variables
-    return sqrt(sum(c**2 * variances[len(w), len(set(w))] for w, c in coefficients.items()))
+    ``p_m`` is the power sum of the x_a^m.
+    """
+    powers = ([np.sum(X[:, a : a + 3] ** m, axis=1) for m in (1, 2, 3)] for a in (0, 6))
+    return np.asarray(sum((p1**3 + 3 * p1 * p2 + 2 * p3) / 6 for p1, p2, p3 in powers))
 
 
-def draw_quadratic(n_terms: int, rng: RandomSource) -> dict[Monomial, float]:
-    """Coefficients from N(0, 1) of monomials that have degree two and all three variables."""
-    if not 2 <= n_terms <= len(MONOMIALS):
-        raise InvalidParameterError(
-            f"n_terms must be between 2 and {len(MONOMIALS)}, the monomials of three variables; "
-            f"got {n_terms!r}."
+cubic_groups_function = Formula(RELEVANT, _cubic_groups)
+
+
+@generator(GREGOROVA + "Experiment E1.", n_features=TRIPLES)
+def make_cubic_groups(
+    n_samples: int = 110, n_features: int = 18, *, noise: float = 0.01, random_state: Seed = None
+) -> KnownSupport:
+    """Draw y = sum_{i<=j<=k in 1..3} x_i x_j x_k + sum_{i<=j<=k in 7..9} x_i x_j x_k + noise.
+
+    The inputs are independent N(0, 1), in ``groups`` of three; the first and third group matter.
+    """
+    groups = triples(n_features)
+    rng = random_source(random_state)
+    X = rng.standard_normal(size=(n_samples, n_features))
+    return cubic_groups_function.observed(X, noise, rng, groups=groups)
+
+
+def triples(n_features: int) -> Groups:
+    """Partition of the columns into consecutive groups of three."""
+    require_features(n_features, 9)
+    if n_features % 3:
+        raise ValueError(
+            f"Columns come in groups of three; got n_features={n_features}. Use a multiple of 3."
         )
-    while True:
-        chosen = [MONOMIALS[i] for i in rng.permutation(len(MONOMIALS))[:n_terms]]
-        variables = {a for which in chosen for a in which}
-        if len(variables) == 3 and any(len(which) == 2 for which in chosen):
-            return dict(zip(chosen, rng.standard_normal(size=n_terms).tolist(), strict=True))
+    return tuple((a, a + 1, a + 2) for a in range(0, n_features, 3))
+
+
+# ------------------------------------------------------------------ classes
 
 
 @generator(
-    ROSASCO + "Figure 8.",
-    n_terms="Monomials in the polynomial, 2 to 9. They involve all three variables, and one of "
-    "them has degree two.",
-    design_state="Source of the polynomial. " + DESIGN,
+    YE_XIE + "Section 6.2, Figures 2 and 3.",
+    spread="Standard deviation of x3, ..., xd; the paper varies it from 0.1 to 3.",
+    random_state="Source of the rows.",
 )
-def make_quadratic(
-    n_samples: int = 30,
-    n_features: int = 10,
-    *,
-    n_terms: int = 3,
-    snr: float = 3.0,
-    design_state: Seed = 0,
-    random_state: Seed = None,
+def make_rings(
+    n_samples: int = 40, n_features: int = 200, *, spread: float = 1.0, random_state: Seed = None
 ) -> KnownSupport:
-    """Draw y = a random polynomial of degree two in x1, x2, x3 + noise, x uniform on [-1, 1]^d."""
-    coefficients = draw_quadratic(n_terms, random_source(design_state))
-    noise_sd = noise_level(quadratic_signal_sd(coefficients), snr)
-    function = quadratic_function(coefficients)
-    return function.on_cube((n_samples, n_features), (-1.0, 1.0), noise_sd, random_state)
+    """Draw y = 1 on the ring of radius 3 in (x1, x2), y = 0 on the ring of radius 7.5.
+
+    Half of the rows, in random order, lie on each ring, uniformly; an odd row goes to the outer
+    one. The other inputs are N(0, spread^2). There is no noise: ``noise_free`` equals ``y``.
+    """
+    require_features(n_features, 2)
+    rng = random_source(random_state)
+    inner = rng.permutation(n_samples) < n_samples // 2
+    radius = np.where(inner, 3.0, 7.5)
+    angle = rng.uniform(0.0, 2 * np.pi, size=n_samples)
+    plane = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    X = np.hstack([plane, spread * rng.standard_normal(size=(n_samples, n_features - 2))])
+    return add_noise(X, inner.astype(np.float64), range(2), 0.0, rng)
+
+
+# ------------------------------------------------------------------ uneven noise; not negative
+
+
+wavy_function = Formula(
+    [0], lambda X: 2 * (np.exp(-30 * (X[:, 0] - 0.25) ** 2) + np.sin(np.pi * X[:, 0] ** 2))
+)
+wavy_deviation = Formula([0], lambda X: np.exp(np.sin(2 * np.pi * X[:, 0]) / 2))
+
+
+@generator(
+    "Q. Le, A. Smola, S. Canu. Heteroscedastic Gaussian process regression. ICML 2005, section 5. "
+    + MARTEAU_FEREY
+    + "Heteroscedastic regression.",
+    random_state="Source of the noise; the points are always the same.",
+)
+def make_wavy_noise(n_samples: int = 80, *, random_state: Seed = None) -> KnownSupport:
+    """Draw y ~ N(m(x), s(x)^2) at points evenly on [0, 1]; ``noise_sd`` has one number per row.
+
+    ``m(x) = 2 (exp(-30 (x - 1/4)^2) + sin(pi x^2))`` and ``s(x) = exp(sin(2 pi x) / 2)``.
+    """
+    X = np.linspace(0.0, 1.0, n_samples)[:, None]
+    return wavy_function.observed(X, wavy_deviation(X), random_source(random_state))
+
+
+bell_function = Formula([0], lambda X: np.exp(-(X[:, 0] ** 2) / 2))
+
+
+@generator(MARTEAU_FEREY + "Figure 2.", random_state="Source of the rows.")
+def make_bell(n_samples: int = 100, *, random_state: Seed = None) -> KnownSupport:
+    """Draw y = exp(-x^2 / 2) without noise, with x uniform on [-5, 5].
+
+    A mixture of bumps with coefficients that are not negative is never narrower than the bump: with
+    a wider kernel (1.41 in the authors' code) it can not approximate this function.
+    """
+    return bell_function.on_cube((n_samples, 1), (-5.0, 5.0), 0.0, random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDensity:
+    """Draws ``X`` (n_samples, n_features) of a density, and its logarithm at them (n_samples,)."""
+
+    X: Array
+    log_density: Array
+
+
+def two_modes_log_density(X: Array, *, mode: float = 1.0, deviation: float = 0.3) -> Array:
+    """Logarithm of ``N(-mode e1, deviation^2 I) / 2 + N(mode e1, deviation^2 I) / 2``."""
+    near, far = (np.sum(X[:, 1:] ** 2, axis=1) + (X[:, 0] - s * mode) ** 2 for s in (-1.0, 1.0))
+    logs = np.logaddexp(-near / (2 * deviation**2), -far / (2 * deviation**2))
+    return np.asarray(logs - np.log(2) - X.shape[1] * np.log(np.sqrt(2 * np.pi) * deviation))
+
+
+@generator(
+    MARTEAU_FEREY + "As the authors' own code draws it: the numbers behind N are standard "
+    "deviations.",
+    n_features="Columns of ``X``.",
+    mode="Distance of either centre from zero, along the first column.",
+    deviation="Standard deviation of every column around its centre.",
+    random_state="Source of the rows.",
+)
+def make_two_modes(
+    n_samples: int = 80,
+    n_features: int = 1,
+    *,
+    mode: float = 1.0,
+    deviation: float = 0.3,
+    random_state: Seed = None,
+) -> KnownDensity:
+    """Draw half from N(-mode e1, deviation^2 I) and half from N(mode e1, deviation^2 I).
+
+    The paper's density in one variable by default; that in ten has ``n_samples=1000,
+    n_features=10, mode=2`` and ``deviation=1 / sqrt(2 pi)``. Both are learned with respect to the
+    base measure N(0, 5^2 I).
+    """
+    require_features(n_features, 1)
+    rng = random_source(random_state)
+    X = deviation * np.asarray(rng.standard_normal(size=(n_samples, n_features)))
+    X[:, 0] += np.where(rng.uniform(0.0, 1.0, size=n_samples) < 0.5, -mode, mode)
+    return KnownDensity(X, two_modes_log_density(X, mode=mode, deviation=deviation))
+
+
+# ------------------------------------------------------------------ a greenhouse
+
+DEMO_COLUMNS = (
+    *("humidity_percent", "temperature_celsius", "outside_temperature_celsius"),
+    *("light_mol_m2_day", "co2_sensor_millivolt", "water_l_m2_day", "bench_distance_m"),
+    *("nutrient_ms_cm", "air_pressure_hpa", "door_openings_per_day", "wifi_signal_dbm"),
+    "sensor_id_noise",
+)
+DEMO_RELEVANT = (1, 3, 5, 7)  # temperature, light, water, nutrient
+
+
+def _crop(X: Array) -> Array:
+    temperature, light, water, nutrient = X[:, DEMO_RELEVANT].T
+    values = 20 - 0.12 * np.square(temperature - 22) + 0.1 * light * (water - 2.5) + 2 * nutrient
+    return np.asarray(values)
+
+
+demo_function = Formula(DEMO_RELEVANT, _crop)
+
+
+@generator(
+    random_state="Source of the rows and of the noise; the default gives everybody the same table."
+)
+def make_demo(n_samples: int = 200, random_state: Seed = 0) -> KnownSupport:
+    """Draw y = 20 - 0.12 (temperature - 22)^2 + 0.1 light (water - 2.5) + 2 nutrient + noise.
+
+    The yield of a greenhouse crop in kg per square metre, with N(0, 1) noise and twelve recorded
+    columns of which four matter. Temperature has an optimum (a curve without a slope on
+    average), light and water interact, nutrient is linear. The other eight are irrelevant, among
+    them the outside temperature, whose correlation with the relevant one is about 0.5. Nothing
+    here was measured. ``feature_names`` are the columns with their units.
+    """
+    rng = random_source(random_state)
+    columns = _greenhouse(rng, n_samples)
+    X = np.column_stack([columns[name] for name in DEMO_COLUMNS])
+    return demo_function.observed(X, 1.0, rng, feature_names=DEMO_COLUMNS)
+
+
+def _greenhouse(rng: RandomSource, n: int) -> dict[str, Array]:
+    """Settings spread evenly over what a grower would try; records on scales from 0.01 to 1000."""
+    temperature = rng.uniform(14.0, 30.0, size=n)
+    return {
+        "temperature_celsius": temperature,
+        "light_mol_m2_day": rng.uniform(5.0, 35.0, size=n),
+        "water_l_m2_day": rng.uniform(1.0, 7.0, size=n),
+        "nutrient_ms_cm": rng.uniform(1.0, 4.0, size=n),
+        "humidity_percent": rng.uniform(50.0, 90.0, size=n),
+        "outside_temperature_celsius": 12 + 0.4 * (temperature - 22) + rng.normal(0, 3, size=n),
+        "co2_sensor_millivolt": rng.normal(850.0, 120.0, size=n),
+        "bench_distance_m": rng.uniform(0.0, 40.0, size=n),
+        "air_pressure_hpa": rng.normal(1013.0, 8.0, size=n),
+        "door_openings_per_day": np.asarray(rng.poisson(25.0, size=n), dtype=np.float64),
+        "wifi_signal_dbm": rng.normal(-60.0, 7.0, size=n),
+        "sensor_id_noise": 0.01 * rng.standard_normal(size=n),
+    }

@@ -63,7 +63,6 @@ from nablasso.search.decide import decide
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown, grow
 from nablasso.spaces import Function, RepresenterSpace
-from nablasso.streaming.responses import Kind
 from nablasso.streaming.sample import PREPARED_ROWS, prepared_rows
 from nablasso.streaming.sources import Arrays, Source, open_table
 from nablasso.types import Array, Index
@@ -88,9 +87,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         One row for each selected column or group: ``share`` with 90 % interval ``low``, ``high``;
         ``of_y``, the share times the left-out R2; ``first_order`` and ``total`` Sobol' indices
         with intervals; ``slope``, root mean squared, in the units of the table, and
-        ``direction``; ``degrees``, effective degrees of freedom; ``shuffled``, by how much of the
-        variance of y left-out errors grow when the column is shuffled (not for classes);
-        ``p_value`` with ``fdr``. Computed when first asked for.
+        ``direction``; ``degrees``, effective degrees of freedom; ``p_value`` with ``fdr``.
+        Computed when first asked for.
     slopes_ : array, shape (n_features,)
         Norms of the partial derivatives (difference quotients for discrete columns) of the
         penalised function, in deviations of the target (for classes: in log-odds) per deviation
@@ -284,7 +282,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
             )
         check_parameters(self)
         sample = prepared_rows(source)
-        self.n_features_in_ = source.n_columns
+        self.n_features_in_ = len(source.names)
         if source.named and source.reading.encoding is None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         self._fit_rows(sample.X, sample.y, sample.weight, sample.place, source, None)
@@ -369,7 +367,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         )
 
     def _grown(
-        self, source: Source, kind: Kind, looks: float = 0.0, positive: float = 1.0
+        self, source: Source, looks: float = 0.0, label: float | None = None
     ) -> Grown | None:
         """Terms on all rows; None where p-values, folds, scores or a kernel of one's own decide.
 
@@ -378,13 +376,11 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         by_folds = self._by_folds or self.fdr is not None
         if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
-        labels = group_labels(self, self.feature_groups)
-        groups = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+        groups = [np.flatnonzero(self._labels == g).tolist() for g in np.unique(self._labels)]
         found = grow(
             source,
-            kind,
             replace(self._rules, surprise=self._rules.surprise + looks),
-            positive=positive,
+            label=label,
             groups=[group for group in groups if len(group) > 1],
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
             max_columns=self.max_features,
@@ -492,7 +488,7 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
         if source is None or rows is None:
             predictor, self._y_mean = predictor_of(decision, table.columns), table.y_mean
         else:
-            grown = self._grown(source, "auto")
+            grown = self._grown(source)
             predictor, joined = predictor_of_all(
                 decision, table.columns, grown, rows, full=self.max_features is not None
             )
@@ -562,7 +558,7 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
         targets = self._target.functions(rows.y).T
         looks = float(np.log(len(targets)))  # as many times more, one for each class
         for k, target in enumerate(targets):
-            found = self._grown(source, "label", looks, float(k if len(targets) > 1 else 1))
+            found = self._grown(source, looks, float(k if len(targets) > 1 else 1))
             function = self._functions[k]
             if found is None or not isinstance(function, Function):
                 return

@@ -34,6 +34,7 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import (
     by_column,
     check_count,
+    check_length_scale,
     check_new_data,
     check_positive,
     check_rows,
@@ -97,13 +98,6 @@ class Target:
         """What scorers expect: the numbers, or the labels of the codes."""
         return y if self.classes is None else np.asarray(self.classes[y.astype(np.intp)])
 
-    def score(self, model: Any, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Negative mean loss of numbers (``model`` has ``_link``), negative log loss of classes."""
-        if self.classes is None:
-            return -float(np.average(self.loss.value(y, model._link(X)), weights=sample_weight))
-        shares = model.predict_proba(X)
-        return -float(log_loss(y, shares, labels=self.classes, sample_weight=sample_weight))
-
     def class_factors(self, codes: Array, weights: Array) -> Array:
         """What ``class_weight`` multiplies the weights of each class by."""
         assert self.classes is not None
@@ -152,7 +146,7 @@ def read_classes(
 
 def check_classes(classes: NDArray[Any]) -> None:
     """Refuse labels that are none, or fewer than two."""
-    check_classification_targets(classes)
+    check_classification_targets(np.repeat(classes, 3))  # each once, many labels look like numbers
     if question := many_classes(classes):
         raise InvalidDataError(question)
     if len(classes) < 2:
@@ -204,6 +198,11 @@ class PredictsNumbers(RegressorMixin):
     def _link(self, X: Array) -> Array:
         """The fitted function: what the loss compares with the target."""
         return np.asarray(self._y_mean + self._functions[0].values(self._scaler.transform(X)))
+
+    def _held_out(self, data: Data) -> float:
+        """Negative mean loss of rows not seen in fit."""
+        losses = self._target.loss.value(data.y, self._link(data.X))
+        return -float(np.average(losses, weights=data.weights))
 
 
 def class_shares(odds: Array) -> Array:
@@ -280,6 +279,11 @@ class PredictsClasses(ClassifierMixin):
         parts = [function.gradients(Z) / self._scaler.scale for function in self._functions]
         return by_column(self, parts[0] if len(parts) == 1 else np.stack(parts, axis=1))
 
+    def _held_out(self, data: Data) -> float:
+        """Negative log loss of rows not seen in fit."""
+        known, shares = self._target.labels(data.y), self.predict_proba(data.X)
+        return -float(log_loss(known, shares, labels=self.classes_, sample_weight=data.weights))
+
 
 # ------------------------------------------------------------------ what fits
 
@@ -323,6 +327,21 @@ class SolvedEstimator(BaseEstimator, ABC):
         elif solved.status is Status.CONVERGED or solved.gap <= target:
             return
         warn_of_gap(type(self).__name__, solved, target, cure)
+
+
+@estimator
+class InKernel(BaseEstimator):
+    """What a kernel sees through a length scale."""
+
+    _: KW_ONLY
+    length_scale: Any = parameter(
+        "median",
+        "Inputs are divided by it before the kernel sees them: a number, or a rule measured on the "
+        "data (``half_median``: half the median distance between rows). Kernels of the dot product "
+        "have no distance; a rule means 1 for them.",
+        check_length_scale,
+        kind='float or {"median", "half_median", "neighbour20", "median20"}',
+    )
 
 
 @estimator
@@ -450,6 +469,12 @@ class Selector(Grouped, SolvedEstimator):
         """Remember what predicts."""
         self._functions, self._scaler, self._y_mean = functions, table.scaler, table.y_mean
 
+    def _keep_solved(self, fits: Sequence[Any]) -> None:
+        """How exact the solutions are."""
+        keep_gaps(self, map(gap_of, fits), (fit.solution.n_iter for fit in fits))
+        worst: Status = max((fit.solution.status for fit in fits), key=list(Status).index)
+        self.solver_status_ = worst.value
+
     def _keep_importances(self, rows: Array) -> None:
         """Importances (n_functions, n_features)."""
         self.feature_importances_ = np.max(rows, axis=0)
@@ -475,6 +500,11 @@ class Selector(Grouped, SolvedEstimator):
             self.selection_status_ = "too few rows"
 
 
+def gap_of(fit: Any) -> tuple[float, float, float]:
+    """Of a problem and its solution the gap, the objective and that at ``f = 0``."""
+    return fit.solution.gap, fit.solution.primal, fit.problem.reference
+
+
 def gaps_of(solved: Iterable[tuple[float, float, float]]) -> dict[str, float]:
     """Attributes that tell how exact problems are: gap, objective, objective at ``f = 0``."""
     found = [(max(gap, 0.0), objective, at_zero) for gap, objective, at_zero in solved]
@@ -490,12 +520,6 @@ def keep_gaps(
 ) -> None:
     """Set these attributes, and ``n_iter_``."""
     vars(model).update(gaps_of(solved) | {"n_iter_": max([1, *n_iter])})
-
-
-def worst_status(solved: Iterable[Any]) -> str:
-    """The status that says most about what went wrong."""
-    worst: Status = max((one.status for one in solved), key=list(Status).index)
-    return worst.value
 
 
 def nothing_status(y: Array) -> str:

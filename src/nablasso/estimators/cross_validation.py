@@ -14,18 +14,17 @@ predictions behind the face of a fitted model for a scorer of scikit-learn's.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
-from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -47,7 +46,6 @@ from nablasso.types import Array, Index, Mask
 
 Fold = tuple[Index, Index]
 Item = TypeVar("Item")
-COUNTED = ("score", "size", "fit_time", "score_time")  # what is known of every candidate
 
 
 class Cell(NamedTuple):
@@ -67,25 +65,16 @@ def grid_points(cells: Iterable[Cell]) -> list[dict[str, float]]:
     return [{"alpha": float(alpha), **cell.fixed} for cell in cells for alpha in cell.alphas]
 
 
-def by_parameter(params: list[dict[str, float]]) -> dict[str, Any]:
-    """The parameters as GridSearchCV keeps them."""
-    by_name = {f"param_{key}": np.array([p[key] for p in params]) for key in params[0]}
-    return {"params": params, **by_name}
-
-
 class Candidate(NamedTuple):
     """What would predict at one point of a grid, fitted on the training rows of a fold.
 
-    ``model`` is the estimator as it would be (:func:`as_fitted`), ``size`` the number of variables,
-    ``seconds`` the time that it took where that is not the time since the candidate before, and
-    ``more`` are further columns of ``cv_results_``. Without a model ``score`` stands.
+    ``model`` is the estimator as it would be (``_as_fitted``) or None, ``size`` the number of
+    variables, and ``more`` are further columns of ``cv_results_``.
     """
 
     model: Any
     size: float = np.nan
-    seconds: float | None = None
     more: Mapping[str, float] = {}
-    score: float = np.nan
 
 
 @estimator
@@ -95,7 +84,7 @@ class CrossValidated(BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict
-        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`.
+        Scores with the keys of :class:`~sklearn.model_selection.GridSearchCV`, but no times.
     best_params_ : dict
         The parameters of the refit.
     best_score_, best_index_
@@ -131,6 +120,13 @@ class CrossValidated(BaseEstimator):
         """What the points of the grid give on the rows of ``train``, in their order."""
         raise NotImplementedError
 
+    def _as_fitted(self, *fitted: Any) -> Any:
+        """The estimator as it would be after ``_keep(*fitted)`` on the training rows of a fold."""
+        model: Any = copy(self)
+        vars(model).pop("feature_names_in_", None)  # folds are arrays without names
+        model._keep(*fitted)
+        return model
+
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
         """Rows to train on and rows to judge by."""
         rows = (data.X, data.y, groups, table, self.random_state)
@@ -143,16 +139,53 @@ class CrossValidated(BaseEstimator):
         options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         judged = run_jobs(judge_fold, jobs, label=f"{name} folds", **options)
         said = f"of {len(folds)} folds; its parameters are chosen by these alone."
-        return by_key(until_interrupt(judged, f"{name} was", said))
+        done = until_interrupt(judged, f"{name} was", said)
+        return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
 
     def _choose(
-        self, params: list[dict[str, float]], outcomes: dict[str, Array], **options: Any
+        self,
+        params: list[dict[str, float]],
+        outcomes: dict[str, Array],
+        *,
+        allowed: Mask | None = None,
+        ties: Array | None = None,
     ) -> dict[str, float]:
-        """Choose among candidates; sets what scikit-learn's searches set."""
-        options |= {"rule": self.selection_rule, "scoring": self.scoring}
-        self.cv_results_, best = choose(params, outcomes, **options)
+        """Choose among candidates; sets what scikit-learn's searches set.
+
+        ``outcomes`` has ``score``, and ``size`` where variables are counted; whatever else it has
+        is kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the one
+        of smallest ``ties`` is taken.
+        """
+        scores = outcomes["score"]
+        usable = ~np.isnan(scores).all(axis=1)
+        if not usable.any():
+            raise InvalidParameterError(
+                f"scoring={self.scoring!r} gave no number on any candidate; folds of one row have "
+                "no R2, for example. Use larger folds or another score."
+            )
+        with np.errstate(invalid="ignore"):  # minus infinity minus itself
+            mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)
+        mean = np.where(np.isnan(mean), -np.inf, mean)
+        able = mean if allowed is None or not allowed.any() else np.where(allowed, mean, -np.inf)
+        best = int(np.argmax(able))
+        if self.selection_rule == "1se":
+            within = able >= mean[best] - std[best] / np.sqrt(usable.sum())
+            fewest = np.where(within, outcomes["size"].mean(axis=0), np.inf)
+            last = np.arange(len(mean)) if ties is None else ties
+            best = int(np.lexsort((last, -mean, fewest))[0])
+        rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
+        more = {"n_selected" if k == "size" else k: v for k, v in outcomes.items() if k != "score"}
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{key}": np.array([point[key] for point in params]) for key in params[0]},
+            **{f"split{i}_test_score": row for i, row in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": std,
+            "rank_test_score": rank.astype(np.int32),
+            **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
+        }
         self.best_index_, self.best_params_ = best, params[best]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.best_score_ = float(mean[best])
         return self.best_params_
 
 
@@ -169,99 +202,35 @@ def until_interrupt(items: Iterable[Item], who: str, said: str) -> list[Item]:
     return done
 
 
-def as_fitted(model: Any, *fitted: Any) -> Any:
-    """The estimator as it would be after ``_keep(*fitted)`` on the training rows of a fold."""
-    model = copy(model)
-    vars(model).pop("feature_names_in_", None)  # folds are arrays without names
-    model._keep(*fitted)
-    return model
-
-
 def judge_fold(model: Any, data: Data, grid: Any, fold: Fold) -> list[dict[str, float]]:
-    """Score, size and times of every candidate on one fold."""
+    """Score and size of every candidate on one fold."""
     train, test = fold
-    test = test[data.weights[test] > 0]
-    held_out = data.at(test)
-
-    def score_of(fitted: Any) -> float:
-        scorer = get_scorer(model.scoring) if model.scoring else model._target.score
-        # weights that are all the same are not passed on: a user's scorer may not take them
-        weighted = {} if np.ptp(data.weights) == 0 else {"sample_weight": held_out.weights}
-        try:
-            return float(scorer(fitted, held_out.X, model._target.labels(held_out.y), **weighted))
-        except TypeError as error:
-            if weighted and "sample_weight" in str(error):
-                raise InvalidParameterError(
-                    f"scoring must take sample_weight when weights are given; {scorer!r} does "
-                    "not. Choose another scorer, or leave the weights out."
-                ) from error
-            raise
-
-    outcomes: list[dict[str, float]] = []
-    start = perf_counter()
-    for candidate in model._candidates(data.at(train), held_out, grid):
-        fitted = perf_counter()
-        score = candidate.score if candidate.model is None else score_of(candidate.model)
-        scored = perf_counter()
-        seconds = fitted - start if candidate.seconds is None else candidate.seconds
-        known = score, candidate.size, seconds, scored - fitted
-        outcomes.append({**dict(zip(COUNTED, known, strict=True)), **candidate.more})
-        start = scored
-    return outcomes
+    held_out = data.at(test[data.weights[test] > 0])
+    return [
+        {"score": _score(one.model, held_out), "size": one.size, **one.more}
+        for one in model._candidates(data.at(train), held_out, grid)
+    ]
 
 
-def by_key(done: Sequence[Sequence[Mapping[str, float]]]) -> dict[str, Array]:
-    """What the folds gave, by its name, each (n_folds, n_candidates)."""
-    return {key: np.array([[one[key] for one in fold] for fold in done]) for key in done[0][0]}
-
-
-def choose(
-    params: list[dict[str, float]],
-    outcomes: dict[str, Array],
-    *,
-    rule: str = "min",
-    scoring: Any = None,
-    allowed: Mask | None = None,
-    ties: Array | None = None,
-) -> tuple[dict[str, Any], int]:
-    """``cv_results_`` with GridSearchCV's keys, and the number of the chosen candidate.
-
-    ``outcomes`` has ``score``, and ``size`` where variables are counted; times and whatever else
-    it has are kept. Only ``allowed`` candidates are chosen, unless there are none. Among equals the
-    one of smallest ``ties`` is taken.
-    """
-    scores = outcomes["score"]
-    usable = ~np.isnan(scores).all(axis=1)
-    if not usable.any():
-        raise InvalidParameterError(
-            f"scoring={scoring!r} gave no number on any candidate; folds of one row have no R2, "
-            "for example. Use larger folds or another score."
-        )
-    with np.errstate(invalid="ignore"):  # minus infinity minus itself
-        mean, std = scores[usable].mean(axis=0), scores[usable].std(axis=0)
-    mean = np.where(np.isnan(mean), -np.inf, mean)
-    able = mean if allowed is None or not allowed.any() else np.where(allowed, mean, -np.inf)
-    best = int(np.argmax(able))
-    if rule == "1se":
-        within = able >= mean[best] - std[best] / np.sqrt(usable.sum())
-        fewest = np.where(within, outcomes["size"].mean(axis=0), np.inf)
-        last = np.arange(len(mean)) if ties is None else ties
-        best = int(np.lexsort((last, -mean, fewest))[0])
-    rank = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
-    times = [key for key in ("fit_time", "score_time") if key in outcomes]
-    more = {"n_selected": outcomes["size"]} if "size" in outcomes else {}
-    more |= {key: values for key, values in outcomes.items() if key not in COUNTED}
-    results = {
-        **by_parameter(params),
-        **{f"split{i}_test_score": row for i, row in enumerate(scores)},
-        "mean_test_score": mean,
-        "std_test_score": std,
-        "rank_test_score": rank.astype(np.int32),
-        **{f"mean_{key}": outcomes[key].mean(axis=0) for key in times},
-        **{f"std_{key}": outcomes[key].std(axis=0) for key in times},
-        **{f"mean_{key}": values.mean(axis=0) for key, values in more.items()},
-    }
-    return results, best
+def _score(model: Any, held_out: Data) -> float:
+    """The score of a candidate by its own measure, or by its ``scoring``."""
+    if model is None:
+        return np.nan
+    if model.scoring is None:
+        return float(model._held_out(held_out))
+    X, y, weights, _ = held_out
+    scorer = get_scorer(model.scoring)
+    # weights that are all the same are not passed on: a user's scorer may not take them
+    weighted = {} if np.ptp(weights) == 0 else {"sample_weight": weights}
+    try:
+        return float(scorer(model, X, model._target.labels(y), **weighted))
+    except TypeError as error:
+        if weighted and "sample_weight" in str(error):
+            raise InvalidParameterError(
+                f"scoring must take sample_weight when weights are given; {scorer!r} does "
+                "not. Choose another scorer, or leave the weights out."
+            ) from error
+        raise
 
 
 def positive_list(values: Any, name: str, *, zero: bool = False) -> Array:
@@ -412,9 +381,11 @@ def certificates_along(solved: Iterable[Iterable[tuple[float, float, float]]]) -
 
 
 def draw_folds(
-    cv: Any, X: Any, y: Any, groups: Any, table: Table, random_state: Any, *, stratify: bool = False
+    cv: Any, X: Any, y: Any, groups: Any, table: Any, random_state: Any, *, stratify: bool = False
 ) -> list[Fold]:
     """(train, test) row indices of the input; ``stratify`` spreads classes evenly.
+
+    Of the ``table`` its ``X`` and ``y`` count, codes of classes, and where the ``rows`` went.
 
     A number draws that many folds over the table's rows, so that copies of a row stay together and
     the order of the input does not matter; rows of weight zero are in no fold. With ``groups`` a
@@ -423,42 +394,35 @@ def draw_folds(
     cv = 5 if cv is None else cv
     number = isinstance(cv, int | np.integer)
     if number and groups is None:
-        folds = _canonical_folds(int(cv), table, random_state, stratify)
+        if not 2 <= cv <= len(table.y):
+            raise InvalidParameterError(
+                f"cv must be between 2 and the number of distinct rows, {len(table.y)}; got {cv}."
+            )
+        seed = None if random_state is None else check_random_state(random_state)
+        kind = StratifiedKFold if stratify else KFold
+        parts = kind(int(cv), shuffle=seed is not None, random_state=seed)
+        folds = [
+            (np.flatnonzero(np.isin(table.rows, train)), np.flatnonzero(np.isin(table.rows, test)))
+            for train, test in parts.split(table.X, table.y)
+        ]
     else:
-        kind = StratifiedGroupKFold if stratify else GroupKFold
-        folds = list((kind(int(cv)) if number else check_cv(cv)).split(X, y, groups))
+        grouped = StratifiedGroupKFold if stratify else GroupKFold
+        folds = list((grouped(int(cv)) if number else check_cv(cv)).split(X, y, groups))
     for train, test in folds:
-        n_train, n_test = (int(np.sum(table.rows[part] >= 0)) for part in (train, test))
-        if n_train < MIN_ROWS or n_test == 0:
+        trained, tested = (table.rows[part][table.rows[part] >= 0] for part in (train, test))
+        if len(trained) < MIN_ROWS or not len(tested):
             raise InvalidDataError(
                 f"Every fold needs at least {MIN_ROWS} training rows and one test row of non-zero "
-                f"weight; one has {n_train} and {n_test} (n_samples={len(X)}). Add rows, or raise "
-                "cv so that more of them train."
+                f"weight; one has {len(trained)} and {len(tested)} (n_samples={len(table.rows)}). "
+                "Add rows, or raise cv so that more of them train."
             )
-        missing = np.setdiff1d(table.y, y[train][table.rows[train] >= 0]) if stratify else ()
+        missing = np.setdiff1d(table.y, table.y[trained]) if stratify else ()
         if len(missing):
             raise InvalidDataError(
                 f"Every training fold needs rows of every class; one has none of {len(missing)} "
                 "classes. Add rows of the rare classes, or lower cv."
             )
     return folds
-
-
-def _canonical_folds(n_folds: int, table: Table, random_state: Any, stratify: bool) -> list[Fold]:
-    n = len(table.y)
-    if not 2 <= n_folds <= n:
-        raise InvalidParameterError(
-            f"cv must be between 2 and the number of distinct rows, {n}; got {n_folds}."
-        )
-    shuffle = random_state is not None
-    seed = check_random_state(random_state) if shuffle else None
-    kind = StratifiedKFold if stratify else KFold
-    parts = kind(n_folds, shuffle=shuffle, random_state=seed).split(table.X, table.y)
-
-    def given(part: Index) -> Index:
-        return np.flatnonzero(np.isin(table.rows, part))
-
-    return [(given(train), given(test)) for train, test in parts]
 
 
 def stratified_folds(Y: Array, n_folds: int, random_state: Any) -> list[Fold]:
@@ -487,10 +451,6 @@ class Predicted(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "regressor" if self.classes is None else "classifier"
         return tags
-
-    def fit(self, X: Any, y: Any) -> Predicted:
-        """Do nothing."""
-        return self
 
     def decision_function(self, X: Any) -> Array:
         """Outputs, one column for numbers and for two classes."""
@@ -523,7 +483,7 @@ def fold_score(selector: Any, table: Table, rows: FewRows, residuals: Array, fol
     model, y = Predicted(table.y_mean + outputs), table.y_mean + table.y[fold]
     if classes is not None:
         model, y = Predicted(outputs, classes), classes[table.y[fold].astype(np.intp)]
-    scorer, columns = check_scoring(model, scoring=selector.scoring), table.columns
+    scorer, columns = get_scorer(selector.scoring), table.columns
     X = np.tile(table.scaler.centre, (len(fold), 1))  # as the user gave it
     X[:, columns] += table.X[fold] * table.scaler.scale[columns]
     takes, weights = inspect.signature(scorer).parameters, rows.weights[fold]

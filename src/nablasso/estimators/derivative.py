@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import perf_counter
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -32,20 +31,18 @@ from nablasso.data.table import Table
 from nablasso.errors import DegenerateFitWarning, InvalidParameterError, warn
 from nablasso.estimators.base import (
     Data,
+    InKernel,
     PredictsClasses,
     PredictsNumbers,
     Selector,
     Selects,
     Target,
-    keep_gaps,
-    worst_status,
 )
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
     Path,
-    as_fitted,
     decreasing,
     grid_points,
     positive_list,
@@ -54,7 +51,6 @@ from nablasso.estimators.display import Answers
 from nablasso.estimators.outcome import Proof
 from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
-    check_length_scale,
     check_new_data,
     check_non_negative,
     check_share,
@@ -62,13 +58,12 @@ from nablasso.estimators.validation import (
     spread,
 )
 from nablasso.kernels import as_kernel
-from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily, walk_path
-from nablasso.penalties import ElasticNet, GroupLasso, Partition, Penalty
+from nablasso.paths import DEFAULT_FRACTION, Formulation, ProblemFamily
+from nablasso.penalties import Partition, Penalty
 from nablasso.problems import ABOVE
 from nablasso.progress import track
-from nablasso.regression.machine import Refit
 from nablasso.regression.ridge import saving
-from nablasso.solvers import Solver, Status, as_solver, support_of
+from nablasso.solvers import Solver, Status, as_solver, support_of, walk_path
 from nablasso.spaces import Function, penalty_points
 from nablasso.types import Array, Index, Mask
 
@@ -80,8 +75,7 @@ SMALLEST_FRACTION = 1e-3  # of alpha_max
 STEEPNESS_LIMIT = 2.0  # mean over the folds; steeper candidates are not chosen
 HOPELESS = 5.0  # steepness from which larger alphas are not tried
 
-
-Refits = dict[bytes, Function]  # by support
+Step = tuple[Function, Mask, float]  # what is fitted, its support, its steepness at held-out rows
 
 
 @dataclass(frozen=True)
@@ -105,14 +99,10 @@ class Fit(Proof):
         lower, upper = self.problem.derivative_bounds(self.solution.point)
         return np.where(self.support, lower > 0, upper <= NEGLIGIBLE * lower.max(initial=0.0))
 
-    @cached_property
-    def refit(self) -> Refit:
-        """The kernel machine on the selected columns."""
-        return self.family.refit(self.support)
-
     def function(self, debias: bool) -> Function:
-        """What predicts: the refit, or the penalised function."""
-        return self.refit.function if debias else self.family.function(self.solution)
+        """What predicts: the kernel machine on the selected columns, or the penalised function."""
+        family = self.family
+        return family.refit(self.support).function if debias else family.function(self.solution)
 
     def left_out_losses(self) -> tuple[Array, Array]:
         """Loss of each row under the null model, and under the refit without the row."""
@@ -120,12 +110,12 @@ class Fit(Proof):
         fits = self.family.formulation.fit_intercept or loss.translates
         nothing = np.zeros_like(table.y)
         null = loss.best_intercept(table.y, nothing, table.weights) if fits else 0.0
-        left_out = table.y - self.refit.loo_residuals
+        left_out = table.y - self.family.refit(self.support).loo_residuals
         return loss.value(table.y, nothing + null), loss.value(table.y, left_out)
 
 
 @estimator
-class DerivativeEstimator(Answers, Selects, Selector):
+class DerivativeEstimator(Answers, Selects, InKernel, Selector):
     """Shared by the derivative regressors and classifiers, with given or chosen weights.
 
     Attributes
@@ -165,13 +155,6 @@ class DerivativeEstimator(Answers, Selects, Selector):
         "without any, f may be flat at the data and free between them.",
     )
     _: KW_ONLY
-    length_scale: Any = parameter(
-        "median",
-        "Inputs are divided by it before the kernel sees them: a number, or a rule measured on the "
-        "data. Kernels of the dot product have no distance; a rule means 1 for them.",
-        check_length_scale,
-        kind='float or {"median","half_median","neighbour20","median20"}',
-    )
     group_weights: Any = parameter(
         "size",
         "``w_g``: the group's size, its square root, or one number per group in the order of "
@@ -235,14 +218,12 @@ class DerivativeEstimator(Answers, Selects, Selector):
             ridge = max(family.best_ridge() for family in families)
         problems = [family.problem(float(ridge)) for family in families]
         if alpha is None:
-            alpha = DEFAULT_FRACTION * max(problem.alpha_max_and_scale()[1] for problem in problems)
+            alpha = DEFAULT_FRACTION * max(problem.alpha_max()[1] for problem in problems)
         solver = as_solver(self.solver, self.tol, self.max_iter, families[0].loss)
         fits: list[Fit] = []
         for family, free in zip(families, problems, strict=True):
             problem = replace(free, alpha=float(alpha))
-            if any(
-                fit.solution.status is Status.INTERRUPTED for fit in fits
-            ):  # what starting costs
+            if Status.INTERRUPTED in [fit.solution.status for fit in fits]:  # what starting costs
                 solution = clone(solver).set_params(max_iter=0).solve(problem)
                 solution = replace(solution, status=Status.INTERRUPTED)
             else:
@@ -259,10 +240,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
 
         def penalty(columns: Index) -> Penalty:
             partition = Partition(labels[columns])
-            of_groups = weights[columns][partition.first]
-            if self.l1_ratio == 1:
-                return GroupLasso(partition, of_groups)
-            return ElasticNet(partition, of_groups, self.l1_ratio)
+            return Penalty(partition, weights[columns][partition.first], self.l1_ratio)
 
         return Formulation(
             kernel=clone(as_kernel(self.kernel)),
@@ -307,8 +285,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
         self.scales_ = spread(first.family.space.scales, table, d)
         self.loss_ = first.family.loss
         self._target: Target = replace(self._target, loss=self.loss_)
-        keep_gaps(self, (fit.gap for fit in fits), (fit.solution.n_iter for fit in fits))
-        self.solver_status_ = worst_status(fit.solution for fit in fits)
+        self._keep_solved(fits)
         self._keep([fit.function(self.debias) for fit in fits], table)
         losses = [fit.left_out_losses() for fit in fits]
         self._keep_status(data, table, saving(losses, table.weights))
@@ -320,7 +297,7 @@ class DerivativeEstimator(Answers, Selects, Selector):
         family = self._only(self._families(table, 1.0, data.unlabelled))
         ridge = family.best_ridge() if self.ridge is None else float(self.ridge)
         problem = family.problem(ridge)
-        flat = problem.flat_dual()
+        flat = problem.flat()[0]
         top = ABOVE * problem.gauge(flat)
         grid = decreasing(alphas, top, eps, zero=True)
         solver = as_solver(self.solver, self.tol, self.max_iter, family.loss)
@@ -403,7 +380,7 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         cells = []
         for ridge in positive_list(ridges, "ridges").tolist():
             problems = [family.problem(ridge) for family in families] if counted else []
-            tops = [problem.alpha_max_and_scale() for problem in problems] or [(1.0, 1.0)]
+            tops = [problem.alpha_max() for problem in problems] or [(1.0, 1.0)]
             alphas = decreasing(self.alphas, max(scale for _, scale in tops), SMALLEST_FRACTION)
             if counted:  # the null model, in the folds as on all rows
                 alphas[0] = max(top for top, _ in tops)
@@ -415,38 +392,23 @@ class ChosenWeights(CrossValidated, DerivativeEstimator):
         table = self._table(train)
         rows = table.scaler.transform(held_out.X)[:, table.columns], held_out.weights
         solver = as_solver(self.solver, max(self.tol, self.fold_tol), self.max_iter, self._loss())
-        families: dict[float, list[tuple[ProblemFamily, Refits]]] = {}
+        families: dict[float, list[ProblemFamily]] = {}
         for cell in grid:
             width = cell.fixed["width"]
             if width not in families:
-                families[width] = [
-                    (made, {}) for made in self._families(table, width, train.unlabelled)
-                ]
+                families[width] = self._families(table, width, train.unlabelled)
             walks = [
-                _path_steps(self.debias, *family, solver, cell, rows) for family in families[width]
+                _path_steps(self.debias, family, solver, cell, rows) for family in families[width]
             ]
             for parts in zip(*walks, strict=True):
-                yield Candidate(
-                    as_fitted(self, [part.function for part in parts], table),
-                    size=float(np.any([part.support for part in parts], axis=0).sum()),
-                    seconds=sum(part.seconds for part in parts),
-                    more={"steepness": max(part.steepness for part in parts)},
-                )
-
-
-class Step(NamedTuple):
-    """A fitted function, its support, its steepness at held-out rows, its time."""
-
-    function: Function
-    support: Mask
-    steepness: float
-    seconds: float
+                functions, supports, steepness = zip(*parts, strict=True)
+                size, more = float(np.any(supports, axis=0).sum()), {"steepness": max(steepness)}
+                yield Candidate(self._as_fitted(list(functions), table), size, more)
 
 
 def _path_steps(
     debias: bool,
     family: ProblemFamily,
-    refits: Refits,
     solver: Solver[Any],
     cell: Cell,
     held_out: tuple[Array, ...],
@@ -460,26 +422,19 @@ def _path_steps(
     always = np.asarray(free.penalty.partition.spread(free.penalty.weights)) == 0
     alphas = cell.alphas[1:] if cell.null_first else cell.alphas
     found: list[Step] = []
-    start = perf_counter()
     for problem, solution in walk_path(free, alphas[::-1], solver):
         support = support_of(problem, solution)
-        key = support.tobytes()
-        if debias and key not in refits:
-            refits[key] = family.refit(support).function
-        function = refits[key] if debias else family.function(solution)
+        function = family.refit(support).function if debias else family.function(solution)
         steepness = family.steepness(solution, *held_out)
-        now = perf_counter()
-        found.append(Step(function, support, steepness, now - start))
-        start = now
+        found.append((function, support, steepness))
         if not (support & ~always).any() or steepness > HOPELESS:
             break
     if found:
-        last = found[-1]._replace(seconds=0.0)
-        if (last.support & ~always).any():
-            last = last._replace(steepness=np.inf)
-        found += [last] * (len(alphas) - len(found))
+        function, support, steepness = found[-1]
+        steepness = np.inf if (support & ~always).any() else steepness
+        found += [(function, support, steepness)] * (len(alphas) - len(found))
     if cell.null_first:
-        found.append(Step(family.refit(always).function, always, 1.0, 0.0))
+        found.append((family.refit(always).function, always, 1.0))
     return found[::-1]
 
 

@@ -8,7 +8,7 @@ surroundings, bars and bands have one that is seen on light and dark grounds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nablasso.answer import Answer, Column
+from nablasso.answer import Answer, Column, Interaction
 from nablasso.errors import InvalidParameterError, optional
 from nablasso.estimators.explained import (
     ONE_WAY,
@@ -31,6 +31,7 @@ ACCENT = "#3b86c8"
 WIDTH, HEIGHT = 100, 26  # of a drawing in a cell
 RUG = 60  # ticks
 SHAPES = 6  # drawn, at most
+LISTED_POINTS = 11  # of a curve in a table
 SURE = 0.9  # level of the band of the function
 LEVELS = (0.1, 0.9)  # quantiles over the rows that the bands of the rows lie between
 ROWS_INSIDE = f"{LEVELS[1] - LEVELS[0]:.0%}"
@@ -81,7 +82,7 @@ class Answers:
         matplotlib.figure.Figure
         """
         answer = self.answer_
-        return draw_answer(answer, shapes_of(self), pair_of(self, answer))
+        return draw_answer(answer, shapes_of(self), next(pairs_of(self, answer), None))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The answer where a notebook shows a fitted selector; unfitted ones as in scikit-learn."""
@@ -163,17 +164,16 @@ class Dependence:
         net = float(self.mean[-1] - self.mean[0]) / way
         return "rises" if net > ONE_WAY else "falls" if net < -ONE_WAY else "bends"
 
-    def table(self, most: int = 11) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of at most ``most`` points; all levels of a category, highest first."""
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of at most 11 points; all levels of a category, highest first."""
         low, high, _ = self.band
         sure = f"{SURE:.0%} sure" if len(self.low) else f"{ROWS_INSIDE} of rows"
         header = [self.name, self.unit.capitalize(), sure]
         if self.labels:
             places = np.argsort(-self.mean, kind="stable")
         else:
-            places = np.unique(
-                np.linspace(0, len(self.grid) - 1, min(len(self.grid), most)).round()
-            )
+            count = min(len(self.grid), LISTED_POINTS)
+            places = np.unique(np.linspace(0, len(self.grid) - 1, count).round())
         rows = []
         for k in places.astype(int):
             point = self.labels[k] if self.labels else f"{self.grid[k]:.4g}"
@@ -190,17 +190,9 @@ class Dependence:
 
 @dataclass(frozen=True)
 class PairDependence:
-    """Partial dependence on two variables.
+    """Partial dependence ``mean`` (g, h) on two variables, at the points of two grids.
 
-    Parameters
-    ----------
-    names, columns
-        The two variables and their places.
-    unit : str
-        What the values are.
-    grid_a, grid_b : arrays, shapes (g,) and (h,)
-    mean : array, shape (g, h)
-        Partial dependence on both.
+    ``columns`` are their places, ``unit`` says what the values are.
     """
 
     names: tuple[str, str]
@@ -257,18 +249,18 @@ def shapes_by_class(model: Any, target: str = "y") -> dict[Any, dict[str, Depend
             # the curve of a number with gaps; what a gap adds stands in the table
             order, words = np.flatnonzero(seen), False
         elif words:  # levels by what they add
-            order = np.argsort(curve.value, kind="stable")
+            order = np.argsort(curve["value"], kind="stable")
         found.setdefault(label, {})[name] = Dependence(
             name=name,
             column=-1,
             kind="category" if words else "continuous",
             unit=f"part in {target}" if label is None else f"part in the log-odds of {label}",
             grid=np.arange(float(len(x))) if words else x[order].astype(float),
-            mean=curve.value[order],
+            mean=curve["value"][order],
             quantiles=numbers.get(name, nothing())[:RUG],
             labels=tuple(map(str, x[order])) if words else (),
-            low=curve.low[order],
-            high=curve.high[order],
+            low=curve["low"][order],
+            high=curve["high"][order],
         )
     return found
 
@@ -283,19 +275,18 @@ def _numbers(model: Any) -> dict[str, Array]:
     }
 
 
-def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
-    """The prediction over the strongest pair of columns of numbers, and the rows behind it.
+def pairs_of(model: Any, answer: Answer) -> Iterator[tuple[Interaction, PairDependence, Array]]:
+    """The prediction over the strongest pairs of columns of numbers, and the rows behind it.
 
-    Of several classes the log-odds of the last; None where no pair acts together, or the model
-    keeps no rows.
+    Of several classes the log-odds of the last; nothing where the model keeps no rows.
     """
     if not hasattr(model, "_explanation"):
-        return None
+        return
     read, numbers = model._explanation, _numbers(model)
     for one in answer.strongest_interactions():
         names = sorted(one.columns)
         kinds = {answer.column(name).kind for name in names}
-        if len(names) != 2 or not set(names) <= set(numbers) or "category" in kinds:
+        if not set(names) <= set(numbers) or "category" in kinds:
             continue
         places = [player_names(model).index(name) for name in names]
         *grids, mean = read.surface(tuple(places))
@@ -307,8 +298,7 @@ def pair_of(model: Any, answer: Answer) -> tuple[PairDependence, Array] | None:
         first, second = (int(table_columns(model)[a][0]) for a in places)
         mean = mean + getattr(model, "_y_mean", 0.0)
         pair = PairDependence((names[0], names[1]), (first, second), unit, a, b, mean)
-        return pair, np.column_stack([numbers[name] for name in names])
-    return None
+        yield one, pair, np.column_stack([numbers[name] for name in names])
 
 
 def answer_html(answer: Answer, shapes: Mapping[str, Dependence] | None = None) -> str:
@@ -386,7 +376,7 @@ def shape_svg(shape: Dependence) -> str:
 def draw_answer(
     answer: Answer,
     shapes: Mapping[str, Dependence],
-    pair: tuple[PairDependence, Array] | None = None,
+    pair: tuple[Interaction, PairDependence, Array] | None = None,
 ) -> Any:
     """Importances with intervals, the largest shapes with bands, a pair: one figure."""
     plots = optional("matplotlib.figure", "Plots need matplotlib", "plot")
@@ -416,7 +406,7 @@ def draw_answer(
         nothing_added(0.0, color="0.7", lw=0.8)
         draw_curve(cell, shapes[name])
     if pair is not None:
-        draw_pair(cells[n_cells - 1], *pair)
+        draw_pair(cells[n_cells - 1], *pair[1:])
     for cell in cells[n_cells:]:
         cell.set_axis_off()
     figure.suptitle(answer.headline(), wrap=True, fontsize=11)
@@ -465,7 +455,8 @@ def draw_pair(ax: Any, pair: PairDependence, points: Array | None = None) -> Non
     ax.set(xlim=pair.grid_a[[0, -1]], ylim=pair.grid_b[[0, -1]])
     name_axes(ax, *pair.names)
     colour_bar(ax, filled, shorten(pair.unit, 60))
-    subtitle(ax, f"{pair.strength:.0%} of the variation is joint; points: rows")
+    rows = "" if points is None else "; points: rows"
+    subtitle(ax, f"{pair.strength:.0%} of the variation is joint{rows}")
 
 
 def name_axes(ax: Any, x: str, y: str) -> None:

@@ -23,7 +23,6 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,9 +30,9 @@ from sklearn.utils.validation import column_or_1d
 
 from nablasso import inference
 from nablasso.data.table import canonical_order, check_weights, moments, used_rows
-from nablasso.errors import InvalidDataError, InvalidParameterError, warn
+from nablasso.errors import InvalidParameterError, warn
 from nablasso.estimators.base import Selects, class_shares
-from nablasso.estimators.cross_validation import Fold
+from nablasso.estimators.cross_validation import Fold, draw_folds
 from nablasso.estimators.parameters import KW_ONLY, REQUIRED, estimator, parameter
 from nablasso.estimators.validation import (
     Check,
@@ -49,20 +48,19 @@ from nablasso.types import Array, Index, Mask
 
 Result = TypeVar("Result")
 
-HIT = 0.9  # probability given to the predicted class of a classifier without probabilities
-
 
 class WeightedRows(NamedTuple):
     """Rows to fit on; ``y`` are numbers or class codes, ``targets`` what the estimator sees.
 
-    ``origin`` is the input row of each, ``column_order`` a canonical order of the columns.
+    ``rows`` says where each row of the input went, -1 where it was dropped, ``column_order`` is a
+    canonical order of the columns.
     """
 
     X: Array
     y: Array
     targets: NDArray[np.generic]
     weights: Array
-    origin: Index
+    rows: Index
     column_order: Index
 
 
@@ -112,17 +110,18 @@ class WrappedSelector(Selects, MetaEstimatorMixin, BaseEstimator):
                 f"{type(self.estimator).__name__} takes no sample_weight in fit. Choose an "
                 "estimator that does, or leave sample_weight out."
             )
-        origin = used_rows(weights)
-        weights = weights[origin]
+        kept = used_rows(weights)
+        origin, went = kept, np.arange(len(kept))
         if weighted and canonical:
-            table = np.column_stack([X[origin], y[origin]])
-            _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-            weights = np.asarray(np.bincount(inverse.ravel(), weights), dtype=float)
-            origin = origin[first]
-        order, columns = canonical_order(X[origin], y[origin], weights)
-        if canonical:
-            origin, weights = origin[order], weights[order]
-        return WeightedRows(X[origin], y[origin], targets[origin], weights, origin, columns)
+            table = np.column_stack([X[kept], y[kept]])
+            _, first, went = np.unique(table, axis=0, return_index=True, return_inverse=True)
+            went, origin = went.ravel(), kept[first]
+        merged: Array = np.bincount(went, weights[kept]).astype(float)
+        order, columns = canonical_order(X[origin], y[origin], merged)
+        order = order if canonical else np.arange(len(origin))
+        rows, origin = np.full(len(X), -1), origin[order]
+        rows[kept] = np.argsort(order)[went]
+        return WeightedRows(X[origin], y[origin], targets[origin], merged[order], rows, columns)
 
     def _on_parts(
         self,
@@ -334,8 +333,7 @@ class KnockoffSelector(WrappedSelector):
     by a margin that keeps the false discovery rate (Candes et al. 2018). The guarantee is for
     Gaussian columns of known correlation; here it is estimated, shrunk towards the identity.
 
-    Fewer than ``1 / fdr`` selections are impossible (with ``offset=1``): for a sparse truth use
-    ``RandomizationTest``.
+    Fewer than ``1 / fdr`` selections are impossible: for a sparse truth use ``RandomizationTest``.
 
     Attributes
     ----------
@@ -354,13 +352,6 @@ class KnockoffSelector(WrappedSelector):
     )
     _: KW_ONLY
     fdr: float = parameter(0.1, "Largest false discovery rate.", check_rate)
-    offset: int = parameter(
-        1,
-        "1 controls the false discovery rate; 0 a modified rate, which is less strict when few "
-        "variables are selected.",
-        Check(lambda v: v in (0, 1), "0 or 1"),
-        kind="{1, 0}",
-    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Select variables; ``sample_weight`` needs an estimator that takes weights."""
@@ -380,18 +371,14 @@ class KnockoffSelector(WrappedSelector):
         scores = column_scores(self.estimator_, 2 * d)
         difference = scores[:d] - scores[d:]
         statistics = self.knockoff_statistics_ = np.where(swapped, -difference, difference)
-        self.threshold_ = inference.knockoff_threshold(statistics, self.fdr, self.offset)
+        self.threshold_ = inference.knockoff_threshold(statistics, self.fdr)
         self.support_ = statistics >= self.threshold_
         if not self.support_.any():
-            rule = "the false ones are estimated to be too many"
-            if self.offset:
-                least = int(np.ceil(1 / self.fdr - 1e-9))
-                rule = f"fewer than 1 / fdr = {least} selections are impossible with offset=1"
             warn(
-                f"KnockoffSelector selects nothing at fdr={self.fdr:g}: {rule}, and "
-                f"{int(np.sum(statistics > 0))} of {d} variables are ahead of their "
-                "knockoffs. Raise fdr, or use RandomizationTest, which can select a single "
-                "variable."
+                f"KnockoffSelector selects nothing at fdr={self.fdr:g}: fewer than 1 / fdr = "
+                f"{int(np.ceil(1 / self.fdr - 1e-9))} selections are impossible, and "
+                f"{int(np.sum(statistics > 0))} of {d} variables are ahead of their knockoffs. "
+                "Raise fdr, or use RandomizationTest, which can select a single variable."
             )
         return self
 
@@ -447,20 +434,21 @@ class RandomizationTest(WrappedSelector):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Compute p-values and select variables; losses and redraws are weighted too."""
-        if not (hasattr(self.estimator, "predict") or hasattr(self.estimator, "decision_function")):
+        classes = chooses_classes(self.estimator)
+        needed = ("predict_proba", "decision_function") if classes else ("predict",)
+        if not any(hasattr(self.estimator, name) for name in needed):
             raise InvalidParameterError(
                 f"RandomizationTest needs an estimator that predicts; {self.estimator!r} has no "
-                "predict. Put a predictor behind it, for example in a sklearn.pipeline.Pipeline."
+                f"{' or '.join(needed)}. Put a predictor behind it, for example in a "
+                "sklearn.pipeline.Pipeline."
             )
-        if isinstance(self.cv, Integral) and self.cv < 2:
-            raise InvalidParameterError(f"cv must be at least 2 folds; got {self.cv!r}.")
         own_folds = groups is None and isinstance(self.cv, Integral)
         rows = self._rows(X, y, sample_weight, canonical=own_folds)
         labels = group_labels(self, self.feature_groups)
         seed = root_seed(self.random_state)
         n_groups = int(labels.max()) + 1
         self.n_draws_ = self.n_draws or inference.enough_draws(n_groups, self.fdr)
-        folds = self._folds(X, y, groups, rows, seed)
+        folds = draw_folds(self.cv, X, y, groups, rows, seed, stratify=classes)
         columns = [np.flatnonzero(labels == g) for g in range(n_groups)]
         places = np.argsort(rows.column_order)
         p_values = inference.randomization_p_values(
@@ -476,65 +464,44 @@ class RandomizationTest(WrappedSelector):
         )
         self.p_values_ = p_values[labels]
         self.adjusted_p_values_ = inference.adjusted_p_values(p_values)[labels]
-        self.support_ = inference.benjamini_hochberg(p_values, self.fdr)[labels]
+        self.support_ = self.adjusted_p_values_ <= self.fdr * (1 + inference.TIE)
         return self
-
-    def _folds(self, X: Any, y: Any, groups: Any, rows: WeightedRows, seed: int) -> list[Fold]:
-        """(train, test) numbers of the kept rows."""
-        classes = chooses_classes(self.estimator)
-        if not isinstance(self.cv, Integral):
-            splitter = check_cv(self.cv, y, classifier=classes)
-        elif groups is not None:
-            splitter = GroupKFold(int(self.cv))
-        else:
-            kind = StratifiedKFold if classes else KFold
-            splitter = kind(int(self.cv), shuffle=True, random_state=seed)
-            return list(splitter.split(rows.X, rows.targets))
-
-        def kept(part: Index) -> Index:
-            return np.flatnonzero(np.isin(rows.origin, part))
-
-        folds = [(kept(train), kept(test)) for train, test in splitter.split(X, y, groups)]
-        if not all(len(train) and len(test) for train, test in folds):
-            raise InvalidDataError(
-                "Every fold of cv needs training and test rows of non-zero weight; one has none."
-            )
-        return folds
 
     def _held_out(
         self, rows: WeightedRows, folds: list[Fold], seed: int
     ) -> list[inference.HeldOutFold]:
         """Fit on each fold; what its predictor loses on the held-out rows."""
-        training, seeds = [train for train, _ in folds], seed + np.arange(len(folds))
+        training, seeds = [_kept(rows, train) for train, _ in folds], seed + np.arange(len(folds))
         label = f"{type(self).__name__} folds"
         found, d = [], rows.X.shape[1]
         for k, model in enumerate(self._on_parts(fit_clone, rows, training, seeds, label)):
-            test, predict, loss = folds[k][1], model.predict, inference.squared_loss
-            if chooses_classes(self.estimator):
-                predict = partial(class_probabilities, model, np.unique(rows.targets))
-                loss = inference.log_loss
             scores = _find_scores(model, d, masks=True)  # of columns that may be used: else all
             used = np.ones(d, dtype=bool) if scores is None else scores > 0
-            found.append(
-                inference.HeldOutFold(test, used, predict, rows.y[test], rows.weights[test], loss)
-            )
+            losses = partial(_losses, model, rows, chooses_classes(self.estimator))
+            found.append(inference.HeldOutFold(_kept(rows, folds[k][1]), used, losses))
         return found
 
 
-def class_probabilities(model: Any, classes: NDArray[np.generic], X: Array) -> Array:
-    """Probabilities of ``classes``, from what the classifier has.
+def _kept(rows: WeightedRows, part: Index) -> Index:
+    """Where rows of the input went."""
+    numbers = np.unique(rows.rows[part])
+    return numbers[numbers >= 0]
 
-    Decision values become probabilities by the logistic function, plain predictions by a fixed
-    one; classes that the model has not seen have probability zero.
-    """
-    if hasattr(model, "predict_proba"):
-        own = np.asarray(model.predict_proba(X))
-    elif hasattr(model, "decision_function"):
-        values = np.asarray(model.decision_function(X))
-        own = class_shares(values) if values.ndim == 1 else softmax(values, 1)
+
+def _losses(model: Any, rows: WeightedRows, classes: bool, X: Array, numbers: Index) -> Array:
+    """Weighted squared errors or log losses of ``X`` in the place of some of the rows."""
+    y = rows.y[numbers]
+    if classes:
+        chances = class_probabilities(model, X)[np.arange(len(y)), y.astype(np.intp)]
+        losses = -np.log(np.maximum(chances, np.finfo(float).tiny))
     else:
-        hit = np.asarray(model.predict(X))[:, None] == model.classes_
-        own = np.where(hit, HIT, (1 - HIT) / max(1, len(model.classes_) - 1))
-    probabilities = np.zeros((len(X), len(classes)))
-    probabilities[:, np.searchsorted(classes, model.classes_)] = own
-    return probabilities
+        losses = (y - np.asarray(model.predict(X))) ** 2
+    return np.asarray(rows.weights[numbers] * losses)
+
+
+def class_probabilities(model: Any, X: Array) -> Array:
+    """Probabilities of the classes, from decision values where a classifier has only these."""
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X))
+    values = np.asarray(model.decision_function(X))
+    return class_shares(values) if values.ndim == 1 else np.asarray(softmax(values, axis=1))

@@ -9,7 +9,7 @@ of arrays. From the fitted attributes of any selector :func:`answer_of` makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -32,15 +32,14 @@ from nablasso.estimators.validation import (
     players,
 )
 from nablasso.prediction.predictor import Predictor
-from nablasso.reading.explanation import Curve, Explanation
-from nablasso.reading.shares import Statistics, players_of, quotients
+from nablasso.reading.explanation import Explanation
+from nablasso.reading.shares import players_of, quotients
 from nablasso.regression.spread import Spread
 from nablasso.types import Array, Index, Mask
 
 ONE_WAY = 0.9  # of the mean absolute slope that the mean slope must be, to rise or to fall
 SLOPE_ROWS = 300  # rows that slopes are averaged over
 OTHERS = "(others)"  # what faint columns add
-BANDS = ("value", "low", "high", "low_simultaneous", "high_simultaneous")
 SHOWN = {
     "alpha": "alpha_",
     "ridge": "ridge_",
@@ -61,27 +60,19 @@ def table_columns(selector: Any) -> list[Index]:
 
 def facts_of_players(selector: Any) -> dict[str, Array]:
     """What is said of how much each player carries, with the ends of 90 % intervals."""
-    explanation: Explanation = selector._explanation
-    at: Any = dict.fromkeys(Statistics._fields, np.empty((0, 1)))
-    ends: Any = dict.fromkeys(Statistics._fields, np.empty((0, 2)))
-    if explanation.players:
-        at, ends = explanation.indices._asdict(), explanation.intervals(0.9)
     slope, direction = slopes_of(selector)
-    share = explanation.shares
-    return {
-        "share": share,
-        "low": ends["share"][:, 0],
-        "high": ends["share"][:, 1],
-        "of_y": share * max(float(selector.loo_r2_), 0.0),
-        "first_order": at["first"][:, 0],
-        "first_order_low": ends["first"][:, 0],
-        "first_order_high": ends["first"][:, 1],
-        "total": at["total"][:, 0],
-        "total_low": ends["total"][:, 0],
-        "total_high": ends["total"][:, 1],
-        "slope": slope,
-        "direction": np.array(direction, dtype=object),
-    }
+    found = with_ends(selector._explanation.intervals(0.9))
+    found["of_y"] = found["share"] * max(float(selector.loo_r2_), 0.0)
+    return {**found, "slope": slope, "direction": np.array(direction, dtype=object)}
+
+
+def with_ends(intervals: Mapping[str, Array]) -> dict[str, Array]:
+    """Statistics with the ends of their intervals, (p, 3) each, as columns of a table."""
+    found: dict[str, Array] = {}
+    for name, values in intervals.items():
+        before = "" if name == "share" else f"{name}_"
+        found |= zip((name, f"{before}low", f"{before}high"), values.T, strict=True)
+    return found
 
 
 def facts_of_columns(selector: Any) -> dict[int, dict[str, Any]]:
@@ -160,21 +151,21 @@ def player_names(selector: Any) -> list[str]:
     ]
 
 
-def curves_of(selector: Any, level: float = 0.9) -> Iterator[tuple[Any, str, Any, Curve]]:
+def curves_of(
+    selector: Any, level: float = 0.9
+) -> Iterator[tuple[Any, str, Any, dict[str, Array]]]:
     """Class (None for numbers), column, points in its units, and curve, one after the other."""
     explanation: Explanation = selector._explanation
     names, classes = player_names(selector), getattr(selector, "classes_", None)
-    for k, curves in enumerate(explanation.curves(level) if explanation.players else []):
+    for k, player, x, curve in explanation.curves(level):
         label = None if classes is None else classes[k if len(explanation.functions) > 1 else 1]
-        for curve in curves:
-            columns = explanation.chosen[explanation.players[curve.player]]
-            name = names[curve.player]
-            yield label, name, _in_units(selector, name, columns, curve.x), curve
+        columns = explanation.chosen[explanation.players[player]]
+        yield label, names[player], _in_units(selector, names[player], columns, x), curve
 
 
 def _in_units(selector: Any, column: str, columns: Index, x: Array) -> Any:
     """Values in the units of the table; of several numbers in words: a level, or all of them."""
-    values, names = selector._scaler.back(x.reshape(len(x), -1), columns), encoded_names(selector)
+    values, names = selector._scaler.back(x, columns), encoded_names(selector)
     if len(columns) == 1:
         return values[:, 0]
     own = [names[a] for a in columns]
@@ -272,14 +263,9 @@ class Explains:
     def importances_(self) -> Any:
         """How much each selected column matters, with intervals."""
         check_is_fitted(self)
-        explanation, columns, names = self._explanation, table_columns(self), player_names(self)
-        made: dict[str, Any] = {
-            "column": np.array(names, dtype=object),
-            **facts_of_players(self),
-            "degrees": explanation.degrees,
-        }
-        if explanation.shuffled is not None:
-            made["shuffled"] = explanation.shuffled
+        columns, names = table_columns(self), player_names(self)
+        made: dict[str, Any] = {"column": np.array(names, dtype=object), **facts_of_players(self)}
+        made["degrees"] = self._explanation.degrees
         if self.p_values_ is not None:
             made["p_value"] = np.array([self.p_values_[own].min() for own in columns])
         order = sorted(range(len(columns)), key=lambda a: (-made["share"][a], names[a]))
@@ -297,7 +283,7 @@ class Explains:
         check_is_fitted(self)
         return self._together(self._explanation.triples)
 
-    def _together(self, found: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def _together(self, found: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Pairs or triples of players as columns of the table, with the share they have."""
         first = [int(columns[0]) for columns in table_columns(self)]
         return [(*sorted(first[a] for a in some), share) for *some, share in found]
@@ -322,7 +308,7 @@ class Explains:
         for label, name, x, curve in curves_of(self, level):
             named = {"column": name} if label is None else {"class": label, "column": name}
             made = {key: np.full(len(x), value, dtype=object) for key, value in named.items()}
-            for key, values in {**made, "x": x, **{k: getattr(curve, k) for k in BANDS}}.items():
+            for key, values in {**made, "x": x, **curve}.items():
                 parts.setdefault(key, []).append(np.atleast_1d(values))
         return frame({name: np.concatenate(values) for name, values in parts.items()})
 

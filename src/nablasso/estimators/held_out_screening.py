@@ -7,14 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from nablasso.data.cells import listed
 from nablasso.estimators.base import Data, Grouped, Selects, Target, read_classes, read_numbers
 from nablasso.estimators.parameters import KW_ONLY, estimator, parameter
 from nablasso.estimators.validation import at_least, feature_names, groups_of, spread
 from nablasso.losses import Logistic, Squared
 from nablasso.regression.models import FewRows
 from nablasso.screening import SHORTLISTED_PAIRS, by_chance, screen
-
-SHOWN = 10  # names listed in the summary
 
 
 @estimator
@@ -82,11 +81,10 @@ class HeldOutScreening(Selects, Grouped):
         table, d = target.table(data, standardize=True), data.X.shape[1]
         rows = FewRows.of(table, target.functions(table.y), groups_of(self, table), len(table.X))
         n_pairs = SHORTLISTED_PAIRS if self.pairs else 0
-        found = screen(rows, n_pairs=n_pairs, verbose=self.verbose)
-        open_ = found.open(rows.labels, int(self.n_spare))
+        found = screen(rows, n_spare=self.n_spare, n_pairs=n_pairs, verbose=self.verbose)
         self.scores_ = spread(found.scores, table, d)
         self.clear_ = spread(found.clear[rows.labels], table, d, fill=False)
-        self.support_ = spread(open_[rows.labels], table, d, fill=False)
+        self.support_ = spread(found.open[rows.labels], table, d, fill=False)
         self.chance_ = by_chance(*rows.X.shape)
         return self
 
@@ -96,8 +94,11 @@ class HeldOutScreening(Selects, Grouped):
         names, d = feature_names(self), len(self.support_)
         order = np.argsort(-self.scores_, kind="stable")
         clear = [names[a] for a in order if self.clear_[a]]
-        listed = ", ".join(clear[:SHOWN]) + (" ..." if len(clear) > SHOWN else "")
-        found = f"{len(clear)} are clearly relevant: {listed}" if clear else "none clearly relevant"
+        found = (
+            f"{len(clear)} are clearly relevant: {listed(clear)}"
+            if clear
+            else "none clearly relevant"
+        )
         best = order[0]
         return (
             f"{int(self.support_.sum())} of {d} variables are kept; {found}.\n"

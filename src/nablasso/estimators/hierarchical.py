@@ -43,8 +43,6 @@ from nablasso.estimators.cross_validation import (
     Cell,
     CrossValidated,
     Path,
-    as_fitted,
-    by_parameter,
     certificates_along,
     decreasing,
     grid_points,
@@ -68,7 +66,7 @@ from nablasso.hierarchy.dag import Hierarchy, Node
 from nablasso.hierarchy.decompositions import as_decomposition
 from nablasso.hierarchy.grid import Flat, Grid
 from nablasso.hierarchy.refit import HullLearner, Pruner, Refitter
-from nablasso.hierarchy.search import Budget, Found, Search, largest_alpha
+from nablasso.hierarchy.search import Found, Search, largest_alpha
 from nablasso.losses import LossSample
 from nablasso.paths import DEFAULT_FRACTION
 from nablasso.progress import track
@@ -197,9 +195,8 @@ class KernelSelector(Answers, Selects, Selector):
         "Take sinks from the hull that the penalty selects while the extended Bayes information "
         "criterion of a fit without penalty falls (:mod:`nablasso.hierarchy.refit`): the penalty "
         "takes in noise before the last true node. What is selected and what predicts then belong "
-        "to the pruned hull, the certificate to the penalised problem. A cross-validation prunes "
-        "in every fold. By default cross-validation prunes, and a fit at one ``alpha`` does "
-        "not.",
+        "to the pruned hull, the certificate to the penalised problem. By default a "
+        "cross-validation prunes, in every fold, and a fit at one ``alpha`` does not.",
     )
     debias: bool = parameter(
         True,
@@ -268,9 +265,6 @@ class KernelSelector(Answers, Selects, Selector):
         parts = [function.part(self._inner.get(name), Z) for function in self._penalised]
         return parts[0] if len(parts) == 1 else np.column_stack(parts)
 
-    def _prunes(self) -> bool:
-        return bool(self.prune)
-
     def _hierarchy(self, table: Table, beta: float | None) -> Hierarchy:
         """The kernels on the table's rows: products, or sums without ``beta``, or a user's own."""
         if not self.interactions and (self.dag is not None or self.whiten):
@@ -314,7 +308,7 @@ class KernelSelector(Answers, Selects, Selector):
         """All functions on the table's rows; ``pruners`` of another beta may be used again."""
         hierarchy, p = self._hierarchy(table, beta), table.weights
         kernels = np.inf if self.max_kernels is None else int(self.max_kernels)
-        budget = Budget(kernels, float(self.max_memory), float(self.max_work))
+        budget = (kernels, float(self.max_memory), float(self.max_work))
         samples = [
             LossSample(target, p, self._target.loss) for target in self._target.functions(table.y).T
         ]
@@ -322,9 +316,11 @@ class KernelSelector(Answers, Selects, Selector):
         members = enumerate(hierarchy.members or [])
         kept: list[Node] = [((g, 1),) for g, columns in members if own[list(columns)].any()]
         origin = table.columns if self.dag is None else np.arange(self.n_features_in_)
-        if pruners is None and self._prunes():
+        rule = getattr(self, "selection_rule", None)  # of a cross-validation
+        prunes = rule is not None if self.prune is None else self.prune
+        if pruners is None and (prunes or rule == "ebic"):
             pruners = [Pruner(hierarchy, sample, table.total, kept) for sample in samples]
-        options = (float(self.tol), budget, certify, self.max_iter)
+        options = (float(self.tol), *budget, certify, self.max_iter)
         return HullLearner(
             hierarchy,
             kept,
@@ -532,8 +528,7 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         "1se",
         "As for the other estimators, or without folds: prune the hulls of all candidates on all "
         "rows and take the one of smallest criterion (see ``prune``), which selects better and "
-        'costs less. ``cv_results_`` then has ``"ebic"`` and ``"rank_ebic"`` in place of scores, '
-        "and ``best_score_`` is minus the criterion.",
+        "costs less. Scores are then minus the criterion.",
         kind='{"1se", "min", "ebic"}',
     )
     alpha: Any = fixed(None)
@@ -551,9 +546,6 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         alpha, beta = self.best_params_["alpha"], self.best_params_.get("beta")
         way = next(cell.alphas for cell in cells if cell.fixed.get("beta") == beta)
         return {"alpha": alpha, "beta": beta, "way": way[way >= alpha]}
-
-    def _prunes(self) -> bool:
-        return self.selection_rule == "ebic" or self.prune is None or bool(self.prune)
 
     def _grid(self, table: Table) -> list[Cell]:
         """One path of alphas for each ``beta``."""
@@ -584,11 +576,11 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         table = self._table(train)
         for learner, finds in self._paths(table, grid):
             if finds is None:
-                yield Candidate(None, seconds=0.0)
+                yield Candidate(None)
                 continue
             chosen = learner.pruned(finds)
             supports, refits = self._predictors(table, learner, chosen)
-            model = as_fitted(self, [made.function for made in refits], table)
+            model = self._as_fitted([made.function for made in refits], table)
             yield Candidate(model, float(supports.any(axis=0).sum()))
 
     def _choose_by_criterion(self, table: Table, cells: list[Cell]) -> None:
@@ -607,14 +599,8 @@ class KernelsByFolds(CrossValidated, KernelSelector):
         equal = values <= np.nanmin(values) + EQUAL * np.nanmin(np.abs(values))
         betas = np.array([each.get("beta", 0.0) for each in params])
         alphas = np.array([each["alpha"] for each in params])
-        best = int(np.lexsort((-alphas, -betas, ~equal))[0])
-        self.cv_results_ = {
-            **by_parameter(params),
-            "ebic": values,
-            "rank_ebic": (np.argsort(np.argsort(values, kind="stable")) + 1).astype(np.int32),
-        }
-        self.best_index_, self.best_params_ = best, params[best]
-        self.best_score_ = -float(values[best])
+        best = np.lexsort((-alphas, -betas, ~equal))[0]
+        self._choose(params, {"score": -values[None]}, allowed=np.arange(len(values)) == best)
 
     def _warn_of_paths_cut(self, missing: int, candidates: int) -> None:
         if missing:

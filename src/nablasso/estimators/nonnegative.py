@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, ClassVar, NamedTuple, Self
+from operator import itemgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nablasso.data.table import Table, check_weights, prepare
 from nablasso.errors import InvalidDataError, InvalidParameterError, warn
-from nablasso.estimators.base import Data, SolvedEstimator
+from nablasso.estimators.base import Data, InKernel, SolvedEstimator
 from nablasso.estimators.cross_validation import (
     Candidate,
     CrossValidated,
@@ -34,7 +35,6 @@ from nablasso.estimators.parameters import KW_ONLY, estimator, fixed, parameter
 from nablasso.estimators.validation import (
     Check,
     check_count,
-    check_length_scale,
     check_new_data,
     check_positive,
     check_rows,
@@ -47,27 +47,20 @@ from nablasso.nonnegative import Base, FittedTask, PSDModel, Task
 from nablasso.nonnegative.fitting import PSDFitter
 from nablasso.nonnegative.losses import density_loss
 from nablasso.nonnegative.task import natural_height
+from nablasso.progress import track
 from nablasso.solvers import Status
 from nablasso.types import Array
 
 FOLD_TOL = 1e-3  # nats: a fold's fit need not be more exact than its score
 FOLD_ITER = 300
-TUNING_ROWS = 5000  # rows that candidates are judged on
+TUNING_ROWS = 5000  # first rows of the table that candidates are judged on
 MANY_FEATURES = 30
 WIDTH = 0.5  # of the length scale, by default: products of kernels are narrower than the kernel
 BASE_SPREAD = 2.0  # variance of the default base measure, in variances of the data
 
 
-class WidthAndWeights(NamedTuple):
-    """Multiplier of the length scale and weights of the penalties."""
-
-    width: float
-    weight: float
-    linear_weight: float
-
-
 @estimator
-class NonnegativeEstimator(SolvedEstimator):
+class NonnegativeEstimator(InKernel, SolvedEstimator):
     """Parameters that densities and regressors share; each declares its own task.
 
     Attributes
@@ -75,7 +68,7 @@ class NonnegativeEstimator(SolvedEstimator):
     objective_ : float
         Objective reached, in units of the scaled target.
     dual_gap_ : float
-        Bound on its distance from the optimum (nan for models without one).
+        Bound on its distance from the optimum.
     solver_status_ : str
         How the solver ended.
     length_scale_ : float
@@ -86,20 +79,6 @@ class NonnegativeEstimator(SolvedEstimator):
     width: float = parameter(1.0, "Multiplier of ``length_scale``.", check_positive)
     weight: float = parameter(
         0.01, "Weight of the penalty of functions that are not negative.", check_positive
-    )
-    model: Any = parameter(
-        "psd",
-        "How functions stay non-negative: by a positive semidefinite matrix, or by an object whose "
-        "``fit(task, tol=..., max_iter=...)`` returns a :class:`nablasso.nonnegative.FittedTask`, "
-        "such as those that the experiments compare it to.",
-        kind='"psd" or object',
-    )
-    length_scale: Any = parameter(
-        "median",
-        "Width of the Gaussian kernel on standardised inputs: a number, or a rule measured on the "
-        "data.",
-        check_length_scale,
-        kind='float or {"median", "half_median", "neighbour20", "median20"}',
     )
     l1_ratio: float = parameter(
         0.1,
@@ -147,15 +126,11 @@ class NonnegativeEstimator(SolvedEstimator):
         ----------
         y : array-like, shape (n_samples,); ignored by densities, of a cone (n_samples, n_outputs)
         """
-        if self.model != "psd" and not (hasattr(self.model, "fit") and self.solver == "auto"):
-            raise InvalidParameterError(
-                'model must be "psd" or an object that fits a task, and then solver "auto"; got '
-                f"model={self.model!r} and solver={self.solver!r}."
-            )
         data = self._read(X, y, sample_weight)
         table = self._look_at(data)
-        task = self._task(table, self._penalty(data, table, groups))
-        (fitted,) = self._path([task], tol=self.tol, max_iter=self.max_iter, verbose=self.verbose)
+        task = self._task(table, **self._weights(data, table, groups))
+        path = self._path([task], tol=self.tol, max_iter=self.max_iter)
+        (fitted,) = track(path, 1, type(self).__name__, verbose=self.verbose)
         self._unpack(task, fitted, table)
         self.objective_, self.dual_gap_ = fitted.primal, fitted.gap
         self.n_iter_, self.solver_status_ = max(1, fitted.n_iter), fitted.status.value
@@ -165,20 +140,18 @@ class NonnegativeEstimator(SolvedEstimator):
         self._warn_unless_converged(fitted, self.tol, cure)
         return self
 
-    def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
-        """Width and weights, given or chosen."""
-        linear = getattr(self, "linear_weight", None)
-        linear = (self.linear_share or 1.0) * self.weight if linear is None else linear
-        return WidthAndWeights(float(self.width), float(self.weight), float(linear))
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
+        """Multiplier of the length scale and weights of the penalties, given or chosen."""
+        given = ("width", "weight", "linear_weight")
+        return {name: getattr(self, name, None) for name in given}
 
     def summary(self) -> str:
         """The result in words."""
         check_is_fitted(self)
-        gap = f", within {self.dual_gap_:.1e} of the optimum" if self.dual_gap_ >= 0 else ""
         return (
-            f"{type(self).__name__} of {self.n_features_in_} columns by the {self.model} "
-            f"model: objective {self.objective_:.4g}{gap} ({self.solver_status_}, "
-            f"{self.n_iter_} steps), length scale {self.length_scale_:.3g}."
+            f"{type(self).__name__} of {self.n_features_in_} columns: objective "
+            f"{self.objective_:.4g}, within {self.dual_gap_:.1e} of the optimum "
+            f"({self.solver_status_}, {self.n_iter_} steps), length scale {self.length_scale_:.3g}."
         )
 
     def _prepare(self, data: Data) -> Table:
@@ -193,18 +166,17 @@ class NonnegativeEstimator(SolvedEstimator):
         """The table, and what is done once, before the first fit."""
         return self._prepare(data)
 
-    def _path(
-        self, tasks: list[Task], *, tol: float, max_iter: int | None, verbose: int = 0
-    ) -> Iterable[FittedTask]:
+    def _path(self, tasks: list[Task], *, tol: float, max_iter: int | None) -> Iterable[FittedTask]:
         """Fits of tasks that differ in their weights alone, from heavy to light."""
-        if self.model != "psd":
-            return (self.model.fit(task, tol=tol, max_iter=max_iter) for task in tasks)
         weights = [(task.l1, task.l2) for task in tasks]
-        return PSDFitter(tasks[0], verbose, self.solver).path(weights, tol=tol, max_iter=max_iter)
+        return PSDFitter(tasks[0], self.solver).path(weights, tol=tol, max_iter=max_iter)
 
-    def _task(self, table: Table, penalty: WidthAndWeights) -> Task:
+    def _task(
+        self, table: Table, *, width: float, weight: float, linear_weight: float | None = None
+    ) -> Task:
         """What is to be fitted; usually outputs are the functions, of the table's columns."""
-        width, weight, linear_weight = penalty
+        if linear_weight is None:
+            linear_weight = (self.linear_share or 1.0) * weight
         parts, state = self._parts(table, width), self.random_state
         signs, m = np.array(parts["nonnegative"]), len(parts["nonnegative"])
         return Task(
@@ -238,40 +210,34 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
     default_weights: ClassVar[tuple[float, ...]] = (1e-1, 1e-2, 1e-3, 1e-4)
     fold_tol: ClassVar[float] = 0.0  # losses may be as small as they like: tol itself
 
-    def _penalty(self, data: Data, table: Table, groups: Any) -> WidthAndWeights:
-        grid, name = self._grid(), type(self).__name__
-        said = self._judged(data, table, groups, grid)
-        scores, seconds = said["score"], said["fit_time"]
+    def _weights(self, data: Data, table: Table, groups: Any) -> dict[str, Any]:
+        grid = self._grid()
+        scores = self._judged(data, table, groups, grid)["score"]
         if np.isnan(scores).all():
             warn(
-                f"No fold of {name} can be fitted (a column is constant in each), so nothing was "
-                "tuned and the widest kernel with the largest weight is used."
+                f"No fold of {type(self).__name__} can be fitted (a column is constant in each), "
+                "so nothing was tuned and the widest kernel with the largest weight is used."
             )
-            scores = seconds = np.zeros_like(scores)
-        elif np.isneginf(scores).any(axis=0).all():
-            warn(
-                f"Every candidate of {name} gives some held-out row probability zero, so nothing "
-                "can be compared. Use another model, or a base_measure."
-            )
-        keys = WidthAndWeights._fields[: 2 if self.linear_share is None else 3]
-        params = [{key: getattr(point, key) for key in keys} for point in grid]
-        self._choose(params, {"score": scores, "fit_time": seconds})
-        return grid[self.best_index_]
+            scores = np.zeros_like(scores)
+        return self._choose(grid, {"score": scores})
 
-    def _grid(self) -> list[WidthAndWeights]:
+    def _grid(self) -> list[dict[str, float]]:
         """The grid, weights within widths, heaviest first."""
         given = self.default_widths if self.widths is None else self.widths
         widths = sorted(positive_list(given, "widths").tolist(), reverse=True)
         given = self.default_weights if self.weights is None else self.weights
         if self.linear_share is None:
-            pairs = [(float(w), float(w)) for w in positive_list(given, "weights")]
+            rows = positive_list(given, "weights")[:, None]
         else:
-            pairs = _positive_pairs(given, self.linear_share)
-        ordered = sorted(set(pairs), reverse=True)
-        return [WidthAndWeights(width, *pair) for width in widths for pair in ordered]
+            rows = _positive_pairs(given, self.linear_share)
+        names = ("weight", "linear_weight")[: rows.shape[1]]
+        ordered = [
+            dict(zip(names, row, strict=True)) for row in np.unique(rows, axis=0)[::-1].tolist()
+        ]
+        return [{"width": width, **row} for width in widths for row in ordered]
 
     def _candidates(
-        self, train: Data, held_out: Data, grid: list[WidthAndWeights]
+        self, train: Data, held_out: Data, grid: list[dict[str, float]]
     ) -> Iterator[Candidate]:
         """Scores of the grid on one fold: features once for each width, then a path of weights."""
         probe = copy(self)
@@ -280,29 +246,23 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
         except InvalidDataError:  # a column constant in this fold: no density to judge
             yield from (Candidate(None) for _ in grid)
             return
-        solver = getattr(self.model, "solver", self.solver)  # another model may have its own
-        limit = FOLD_ITER if self.max_iter is None and solver == "auto" else self.max_iter
-        for _, path in groupby(grid, key=lambda point: point.width):
-            tasks = [probe._task(table, point) for point in path]
+        limit = FOLD_ITER if self.max_iter is None and self.solver == "auto" else self.max_iter
+        for _, path in groupby(grid, key=itemgetter("width")):
+            tasks = [probe._task(table, **point) for point in path]
             fits = probe._path(tasks, tol=max(self.tol, self.fold_tol), max_iter=limit)
             for task, fitted in zip(tasks, fits, strict=True):
                 if fitted.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
                 probe._unpack(task, fitted, table)
-                yield Candidate(None, score=probe._held_out(held_out))
+                yield Candidate(probe)
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
-        """Folds over the rows, or over as many as candidates are judged on."""
-        folds = super()._folds(data, table, groups)
-        if len(table.X) <= TUNING_ROWS:
-            return folds
-        judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)  # canonical: as good as random
-        kept = [(train[judged[train]], test[judged[test]]) for train, test in folds]
-        return [fold for fold in kept if all(map(len, fold))]
+        """A number of folds is over as many rows as candidates are judged on: as good as random."""
+        return super()._folds(data, table.first(TUNING_ROWS), groups)
 
 
-def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
-    """Pairs of positive weights as they are, single ones and their share."""
+def _positive_pairs(values: Any, share: float) -> Array:
+    """Pairs of positive weights as they are, single ones and their share, (k, 2)."""
     try:
         pairs = [(v, share * v) if np.ndim(v) == 0 else tuple(map(float, v)) for v in values]
         array = np.array(pairs, dtype=float)
@@ -312,7 +272,7 @@ def _positive_pairs(values: Any, share: float) -> list[tuple[float, float]]:
         raise InvalidParameterError(
             f"weights must be a list of positive numbers or pairs of such; got {values!r}."
         )
-    return [(float(w), float(v)) for w, v in array]
+    return array
 
 
 @estimator
@@ -401,15 +361,15 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
 
         It has ``values``, ``gradients`` and ``integral``.
         """
-        model = self._psd("marginal")
+        check_is_fitted(self)
         kept = np.unique(column_indices(self, columns, "columns"))
         if not kept.size:
             raise InvalidParameterError("marginal needs at least one column; got none.")
-        return model.marginal(kept)
+        return self.density_.marginal(kept)
 
     def conditional(self, columns: Any, values: Any) -> PSDModel:
         """Density of the other variables given that ``columns`` have these ``values``, one each."""
-        model = self._psd("conditional")
+        check_is_fitted(self)
         given = column_indices(self, columns, "columns")
         values = np.asarray(values, dtype=float).ravel()
         different = len(np.unique(given)) == len(given)
@@ -418,7 +378,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
                 f"conditional needs one value per column, different ones, and one left over; got "
                 f"{len(given)} columns of {self.n_features_in_} and {len(values)} values."
             )
-        model = model.given(given, values)
+        model = self.density_.given(given, values)
         mass = model.integral()
         if not mass > 0:
             raise InvalidParameterError(
@@ -426,12 +386,6 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
                 "known given these values. Condition on values near the data."
             )
         return model * (1 / mass)
-
-    def _psd(self, wanted: str) -> PSDModel:
-        check_is_fitted(self)
-        if not isinstance(self.density_, PSDModel):
-            raise InvalidParameterError(f'{wanted} needs model="psd"; got model={self.model!r}.')
-        return self.density_
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X = check_rows(self, X)
@@ -494,7 +448,7 @@ class PSDDensity(DensityMixin, NonnegativeEstimator):
             height += float(np.sum(np.log(task.scales)))
         else:
             function = function.times_gaussian(task.base.mean, task.base.variance)
-        self.density_ = function.normalised(height, 1 / scale, -centre / scale, columns)
+        self.density_: PSDModel = function.normalised(height, 1 / scale, -centre / scale, columns)
 
     def _held_out(self, data: Data) -> float:
         return float(np.average(self.density_.logs(data.X), weights=data.weights))

@@ -21,13 +21,12 @@ searches predict left-out rows clearly better than the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from nablasso import answer as words
@@ -44,7 +43,7 @@ from nablasso.inference import (
     randomization_p_values,
 )
 from nablasso.losses import Loss
-from nablasso.penalties import GroupLasso, Partition, Penalty
+from nablasso.penalties import Partition, Penalty
 from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
 from nablasso.problems import Problem, SmoothProblem, SquaredProblem
@@ -58,16 +57,15 @@ from nablasso.reading.doubts import (
     told_by_others,
 )
 from nablasso.reading.shares import level_slope
-from nablasso.regression.evidence import restricted_inverse
 from nablasso.regression.models import GAUSSIAN, FewRows
 from nablasso.regression.noise import Warp
-from nablasso.regression.ridge import paired, saving
+from nablasso.regression.ridge import WeightedRidge, paired, saving
 from nablasso.search.check import to_the_end
 from nablasso.search.check import worth as worth_of
 from nablasso.search.decide import search
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
-from nablasso.solvers import DualSolver, Newton, Solution, Solver, Status, support_of
+from nablasso.solvers import DualSolver, Newton, Solution, Solver, support_of, walk_path
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index, Mask
 
@@ -169,12 +167,9 @@ class Setting:
         }
         if not self.loss.translates:
             return [SmoothProblem(**shared, y=y) for y in targets]
-        A = self.space.gram.copy()
-        A.flat[:: len(A) + 1] += shared["ridge"] / self.weights
-        factored = restricted_inverse(A)
-        if factored is None:
-            raise np.linalg.LinAlgError("The ridge is too small for the certificate's kernel.")
-        return [SquaredProblem(**shared, y=y, P=factored[0]) for y in targets]
+        gram, ridge = self.space.gram, shared["ridge"]
+        P = WeightedRidge(gram, self.weights, ridge, fit_intercept=True).matrix()
+        return [SquaredProblem(**shared, y=y, P=P) for y in targets]
 
     def solver(self, tol: float, max_iter: int = MAX_ITER) -> Solver[Any]:
         """For these problems."""
@@ -192,8 +187,7 @@ def certify_selection(setting: Setting, targets: Sequence[Array]) -> list[Proof]
         looked = setting.first(PATH_ROWS).problems(pieces, setting.ridge)
     alpha = ROOM * largest_alpha(looked, setting.solver(PATH_TOL))
     solver = setting.solver(TOL, int(np.clip(BUDGET / (n * n * d), 50, MAX_ITER)))
-    solved = [replace(problem, alpha=alpha) for problem in problems]
-    return [Proof(problem, _finished(solver.solve(problem))) for problem in solved]
+    return [Proof(*next(walk_path(problem, np.array([alpha]), solver))) for problem in problems]
 
 
 def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
@@ -205,22 +199,13 @@ def largest_alpha(problems: Sequence[Problem], solver: Solver[Any]) -> float:
         saved = problem.reference - problem.objective(point)
         tops.append(saved / penalty if penalty > 0 else 0.0)
     alphas = max(tops) * np.array(FRACTIONS)
-    starts: list[Array | None] = [None] * len(problems)
     reached = alphas[0]
-    for alpha in alphas:
-        here = [replace(problem, alpha=float(alpha)) for problem in problems]
-        found = [_finished(solver.solve(*each)) for each in zip(here, starts, strict=True)]
-        if not np.any(list(map(support_of, here, found)), axis=0).all():
+    steps = zip(*(walk_path(problem, alphas, solver) for problem in problems), strict=True)
+    for alpha, solved in zip(alphas, steps, strict=True):
+        if not np.any([support_of(*one) for one in solved], axis=0).all():
             break
-        starts, reached = [solution.point.s for solution in found], alpha
+        reached = alpha
     return float(reached)
-
-
-def _finished(solution: Solution) -> Solution:
-    """Half a certificate is none."""
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return solution
 
 
 def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
@@ -238,7 +223,7 @@ def read_proofs(selector: Any, table: Table, decision: Decision) -> None:
         few, loss = decision.few, selector._target.loss
         groups, labels = np.unique(few.labels[function.columns], return_inverse=True)
         weights = np.where(np.isin(groups, few.kept), 0.0, np.bincount(labels))
-        penalty = GroupLasso(Partition(labels.astype(np.intp)), weights)
+        penalty = Penalty(Partition(labels.astype(np.intp)), weights)
         total = float(few.precisions.sum())
         noise = float(np.exp(decision.model.noise)) / total
         setting = Setting(space, few.precisions / total, penalty, loss, noise)
@@ -282,11 +267,10 @@ def discoveries(
         found = search(part, rows.rules.walked_rows)
         predict = partial(_outputs, found, rows)
         used = np.isin(rows.labels, found.model.groups)
-        of_rows = test.astype(float), rows.weights[test], partial(_distance, rows.Y)
-        held_out.append(HeldOutFold(test, used, predict, *of_rows))
+        held_out.append(HeldOutFold(test, used, partial(_losses, rows, predict)))
         mean = part.weights @ rows.Y[train] / part.weights.sum()
         before = np.sum((rows.Y[test] - mean) ** 2, axis=1)
-        gains[test] = before - _distance(rows.Y, test, predict(rows.X[test]))
+        gains[test] = before - np.sum((rows.Y[test] - predict(rows.X[test])) ** 2, axis=1)
     members = [np.flatnonzero(rows.labels == g) for g in range(rows.n_groups)]
     p_values = randomization_p_values(
         held_out,
@@ -324,10 +308,10 @@ def _outputs(found: Decision, rows: FewRows, X: Array) -> Array:
     return np.asarray((mean + unit * values - whole) / scale)
 
 
-def _distance(Y: Array, numbers: NDArray[np.generic], outputs: Array) -> Array:
-    """Squared error per row, added up over targets; rows are given by their numbers."""
-    rows = np.asarray(numbers, dtype=np.intp)
-    return np.asarray(np.sum((Y[rows] - outputs) ** 2, axis=1))
+def _losses(rows: FewRows, predict: Callable[[Array], Array], X: Array, numbers: Index) -> Array:
+    """Weighted squared errors, added up over targets, of X in the place of some of the rows."""
+    errors = np.sum((rows.Y[numbers] - predict(X)) ** 2, axis=1)
+    return np.asarray(rows.weights[numbers] * errors)
 
 
 # ------------------------------------------------------------------ how far it can be trusted
@@ -368,9 +352,8 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     selector.replaceable_ = _told(table.columns, few.X, few.weights, few.labels, chosen)
     selector.cautions_ = _cautions(selector, table, evidence)
     selector._dropped = {} if decision.interrupted else _dropped(table, decision)
-    weak = [g for g in model.groups if g not in few.kept and worth.get(int(g), 0.0) < WEAK]
-    free = [g for g in model.groups if g not in few.kept]
-    unsure = selector.fdr is None and bool(free) and len(weak) == len(free)
+    free = [worth.get(int(g), 0.0) for g in model.groups if g not in few.kept]
+    unsure = selector.fdr is None and bool(free) and max(free) < WEAK
     selector.selection_status_ = _status(selector, gain, unsure, few.targets)
 
 
@@ -565,14 +548,12 @@ def _evidence(decision: Decision) -> LeftOutFit | None:
     function = few.function(model)
     p = few.weights / few.weights.sum()
     y = few.Y[:, 0] if few.Y.shape[1] == 1 else few.Y
-    if function.space is None or model.family.smooth:
-        # the kernel of features knows its own columns only: distances stand for it
-        kernel, columns = GAUSSIAN.kernel, function.columns
-        scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
-        return LeftOutFit(kernel, few.X, y, p, columns, scales, few.classes)
-    assert isinstance(function.space, RepresenterSpace)
-    kernel, scales = function.space.kernel, function.space.scales
-    return LeftOutFit(kernel, few.X, y, p, function.columns, scales, few.classes)
+    columns, space = function.columns, function.space
+    if isinstance(space, RepresenterSpace) and not model.family.smooth:
+        return LeftOutFit(space.kernel, few.X, y, p, columns, space.scales, few.classes)
+    # the kernel of features knows its own columns only: distances stand for it
+    scales = np.full(len(columns), 1 / np.sqrt(max(2 * len(columns), 1)))
+    return LeftOutFit(GAUSSIAN.kernel, few.X, y, p, columns, scales, few.classes)
 
 
 def _cautions(selector: Any, table: Table, evidence: LeftOutFit | None) -> list[str]:

@@ -31,18 +31,17 @@ from nablasso.data.table import Table
 from nablasso.errors import InvalidDataError, warn
 from nablasso.estimators.base import (
     Data,
+    InKernel,
     PredictsClasses,
     PredictsNumbers,
     Selector,
-    keep_gaps,
-    worst_status,
+    gap_of,
 )
 from nablasso.estimators.cross_validation import (
     Candidate,
     Cell,
     CrossValidated,
     Path,
-    as_fitted,
     certificates_along,
     decreasing,
     grid_points,
@@ -61,7 +60,6 @@ from nablasso.gradients.learner import (
     SOLVERS,
     GradientData,
     GradientFit,
-    GradientParameters,
     Learner,
     find_directions,
     union_of,
@@ -83,7 +81,9 @@ MAX_ROWS = 2000  # of kernel ridge regression: rows of a table are in random ord
 
 
 @estimator
-class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Selector):
+class SparseGradientEstimator(
+    Answers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, InKernel, Selector
+):
     """Shared by the sparse gradient regressors and classifiers.
 
     Attributes
@@ -122,14 +122,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         '(``"linear"`` is x.y, ``Polynomial(1)`` is 1 + x.y).',
         kind="str or Kernel",
     )
-    length_scale: Any = parameter(
-        "half_median",
-        'Inputs are divided by it before the kernel sees them. Rules: ``"half_median"`` (half '
-        'the median distance between rows), ``"median"``, ``"neighbour20"``, ``"median20"``; '
-        "they mean 1 for kernels of the dot product.",
-        check_length_scale,
-        kind="float or rule",
-    )
+    length_scale: Any = "half_median"
     bandwidth: Any = parameter(
         "half_median", "The s of the weights of pairs.", check_length_scale, kind="float or rule"
     )
@@ -201,11 +194,12 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _project(self, X: Array) -> Array:
         return np.asarray(self._scaler.transform(X) @ self.components_.T)
 
-    def _parameters(self) -> GradientParameters:
-        """What the parameters ask for; the data's columns are known by now."""
+    def _on(self, table: Table) -> GradientData:
+        """What the parameters ask for on a table."""
         labels, kept = self._groups()
         weights = np.where(kept, 0.0, np.bincount(labels)[labels])
-        return GradientParameters(
+        return GradientData(
+            table,
             kernel=clone(as_kernel(self.kernel)),
             length_scale=self.length_scale,
             bandwidth=self.bandwidth,
@@ -223,10 +217,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _learner(self, table: Table, tol: float) -> Learner:
         n, p = table.X.shape
         require_memory(n, min(p, n))
-        shared = GradientData(self._parameters(), table)
         max_iter = DEFAULT_MAX_ITER if self.max_iter is None else int(self.max_iter)
         targets = self._target.functions(table.y)
-        return Learner(shared, targets, SOLVERS[self.solver](tol, max_iter))
+        return Learner(self._on(table), targets, SOLVERS[self.solver](tol, max_iter))
 
     def _walk(self, learner: Learner, alphas: Array) -> Iterator[list[GradientFit]]:
         """Fits at decreasing alphas, adapted where asked for."""
@@ -261,7 +254,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             np.max(importances, axis=1),
             feature_names(self),
             learner.alpha_max,
-            **certificates_along([map(_gap, fits) for fits in found]),
+            **certificates_along([map(gap_of, fits) for fits in found]),
             n_iter=np.array([max(fit.solution.n_iter for fit in fits) for fits in found]),
         )
 
@@ -291,10 +284,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         self.alpha_ = problem.penalty.alpha
         self.alpha_max_ = learner.alpha_max if self.penalty == "lasso" else np.inf
         self.ridge_ = problem.offset_ridge if problem.has_offset else problem.penalty.ridge
-        self.kernel_, self.length_scale_ = shared.parameters.kernel, shared.width
-        self.bandwidth_ = shared.bandwidth
-        keep_gaps(self, map(_gap, fits), (fit.solution.n_iter for fit in fits))
-        self.solver_status_ = worst_status(fit.solution for fit in fits)
+        self.kernel_, self.length_scale_ = shared.kernel, shared.width
+        self.bandwidth_ = shared.reach
+        self._keep_solved(fits)
         self._keep(fits, table)
         columns, targets = shared.table.X[:, union_of(fits)], self._target.functions(table.y)
         self._keep_status(data, table, left_out_gain(columns, targets, table))
@@ -305,9 +297,9 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
         """Directions and functions of the fits."""
         super()._keep([fit.function for fit in fits], table)
         blocks = [(function.active, function.B) for function in self._functions]
-        directions = find_directions(blocks, self.n_features_in_, self.n_components)
-        self.components_, self.spectrum_ = directions.components, directions.spectrum
-        self.gradient_covariance_ = directions.covariance
+        self.components_, self.spectrum_, self.gradient_covariance_ = find_directions(
+            blocks, self.n_features_in_, self.n_components
+        )
 
     def _warn_of_isolated(self, data: GradientData) -> None:
         """Name rows whose weights are all zero; refuse where that is most of them."""
@@ -317,7 +309,7 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
             return
         named = listed([str(row) for row in np.flatnonzero(alone)])
         cure = (
-            f"Raise bandwidth (now {data.bandwidth:.3g}, in standardised units where "
+            f"Raise bandwidth (now {data.reach:.3g}, in standardised units where "
             "standardize is set), or drop them."
         )
         if alone.sum() * 2 > np.sum(rows >= 0):
@@ -333,11 +325,6 @@ class SparseGradientEstimator(Answers, ClassNamePrefixFeaturesOutMixin, Transfor
     def _warn_of_gap(self, fit: GradientFit) -> None:
         cure = "Raise max_iter or alpha, or loosen tol."
         self._warn_unless_converged(fit.solution, self.tol * fit.problem.reference, cure)
-
-
-def _gap(fit: GradientFit) -> tuple[float, float, float]:
-    """The gap, the objective and that at ``f = 0``."""
-    return fit.solution.gap, fit.solution.primal, fit.problem.reference
 
 
 def left_out_gain(features: Array, targets: Array, table: Table) -> tuple[float, float]:
@@ -405,7 +392,7 @@ class GradientsByFolds(CrossValidated, SparseGradientEstimator):
         learner = model._learner(table, max(self.tol, FOLD_TOL))
         done = 0
         for fits in model._walk(learner, grid.alphas):
-            yield Candidate(as_fitted(model, fits, table), float(union_of(fits).sum()))
+            yield Candidate(model._as_fitted(fits, table), float(union_of(fits).sum()))
             done += 1
         if done < len(grid.alphas):
             raise KeyboardInterrupt

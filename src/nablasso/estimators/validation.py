@@ -40,7 +40,6 @@ from nablasso.errors import (
     InvalidDataError,
     InvalidParameterError,
     NotNumbersError,
-    TableProblem,
     TableProblems,
 )
 from nablasso.kernels import WIDTH_RULES
@@ -408,10 +407,8 @@ def _fit_frame(model: Any, fit: Any, given: dict[str, Any]) -> None:
     if problems or faults:
         raise TableProblems([*problems, *faults])
     typed = typed.set_axis([str(name) for name in typed.columns], axis=1)
-    encoding = Encoding.learn(typed, check_weights(given.get("sample_weight"), len(typed)))
-    if not encoding.names:
-        what = f"none of the {typed.shape[1]} columns varies"
-        raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
+    weights = check_weights(given.get("sample_weight"), len(typed))
+    encoding = Encoding.learn(typed, weights).checked()
     given["X"] = encoding.encode(typed)
     if given.get("X_unlabeled") is not None:
         given["X_unlabeled"] = encoding.encode(given["X_unlabeled"])

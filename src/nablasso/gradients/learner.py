@@ -1,8 +1,8 @@
 r"""From a table to learned gradients: what problems share, solve, adapt the weights, refit.
 
-:class:`GradientParameters` are what the user asked for; :class:`GradientData` are they on a table,
-and hold what its problems share, whatever the target and alpha. Several targets (classes against
-the rest) are solved one by one on the same data. Walks run from large alpha to small.
+:class:`GradientData` are what the user asked for on a table, and hold what its problems share,
+whatever the target and alpha. Several targets (classes against the rest) are solved one by one on
+the same data. Walks run from large alpha to small.
 
 * *Adaptive weights* (section 7 of the paper): see :meth:`Learner.adapted`.
 * *Ridges.* ``ridge=None`` means: for ``||f0||^2`` the leave-one-out choice of kernel logistic
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -27,6 +26,7 @@ from nablasso.gradients.problem import (
     GradientPoint,
     GradientProblem,
     GradientSolution,
+    RowPairs,
     RowPenalty,
     make_pairs,
 )
@@ -106,18 +106,13 @@ class GradientFunction:
         return self.factor.evaluate(np.ascontiguousarray(inner), B)
 
 
-class Directions(NamedTuple):
-    """Eigenvectors (q, d) of the covariance, all its positive eigenvalues, and itself (d, d)."""
-
-    components: Array
-    spectrum: Array
-    covariance: csr_array
-
-
 def find_directions(
     blocks: list[tuple[Index, Array]], n_features: int, n_components: int | None
-) -> Directions:
-    """Directions of gradients given as (columns, B); several add up their covariances."""
+) -> tuple[Array, Array, csr_array]:
+    """Eigenvectors (q, d) of the covariance, its positive eigenvalues, and itself (d, d).
+
+    Of gradients given as (columns, B); several add up their covariances.
+    """
     columns = np.unique(np.concatenate([active for active, _ in blocks]))
     stacked = np.zeros((len(columns), sum(B.shape[1] for _, B in blocks)))
     start = 0
@@ -126,7 +121,7 @@ def find_directions(
         start += B.shape[1]
     if not stacked.size or not stacked.any():
         empty = csr_array((n_features, n_features))
-        return Directions(np.zeros((1, n_features)), np.zeros(0), empty)
+        return np.zeros((1, n_features)), np.zeros(0), empty
     vectors, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
     spectrum = sizes**2
     rank = int(np.sum(spectrum > ROUNDING * spectrum[0]))
@@ -141,16 +136,17 @@ def find_directions(
     places = (np.repeat(columns, len(columns)), np.tile(columns, len(columns)))
     inner = (stacked @ stacked.T).ravel()
     covariance = csr_array((inner, places), shape=(n_features, n_features))
-    return Directions(components, spectrum[:rank], covariance)
+    return components, spectrum[:rank], covariance
 
 
-@dataclass(frozen=True)
-class GradientParameters:
-    """Parameters but alpha.
+@dataclass(frozen=True, eq=False)
+class GradientData:
+    """A table and all parameters but alpha.
 
     ``labels`` and ``group_weights`` are those of the input's columns; weight 0 is always kept.
     """
 
+    table: Table
     kernel: Kernel
     length_scale: str | float
     bandwidth: str | float
@@ -161,50 +157,49 @@ class GradientParameters:
     labels: Index
     group_weights: Array
 
-
-class GradientData:
-    """Parameters on a table."""
-
-    def __init__(self, parameters: GradientParameters, table: Table) -> None:
-        self.parameters, self.table = parameters, table
-        X, rule = table.X, parameters.bandwidth
-        self.bandwidth = width_by_rule(X, table.weights, rule) if isinstance(rule, str) else rule
-        self.pairs = make_pairs(X, table.weights, self.bandwidth, parameters.n_neighbors)
-        self.total = float(self.pairs.weights.sum())
+    @cached_property
+    def reach(self) -> float:
+        """The ``s`` of the pairs' weights."""
+        if not isinstance(self.bandwidth, str):
+            return self.bandwidth
+        return width_by_rule(self.table.X, self.table.weights, self.bandwidth)
 
     @cached_property
     def width(self) -> float:
         """Length scale of the kernel."""
-        kernel, table = self.parameters.kernel, self.table
-        if not table.X.shape[1]:
+        X = self.table.X
+        if not X.shape[1]:
             return 1.0
-        return length_scale(kernel, table.X, table.weights, self.parameters.length_scale)
+        return length_scale(self.kernel, X, self.table.weights, self.length_scale)
+
+    @cached_property
+    def pairs(self) -> RowPairs:
+        """Pairs of rows and their weights."""
+        return make_pairs(self.table.X, self.table.weights, self.reach, self.n_neighbors)
 
     @cached_property
     def factor(self) -> KernelFactor:
         """Features of the kernel at the rows."""
         X = self.table.X  # where no column varies there is nothing to learn a gradient of
-        X = X if X.shape[1] else np.zeros((len(X), 1))
-        return KernelFactor(self.parameters.kernel, X, self.width)
+        return KernelFactor(self.kernel, X if X.shape[1] else np.zeros((len(X), 1)), self.width)
 
     def problem(self, y: Array, alpha: float, offset_ridge: float | None = None) -> GradientProblem:
         """The problem of one target; y is -1 and 1 for classes."""
-        parameters, pairs, columns = self.parameters, self.pairs, self.table.columns
-        partition = Partition(parameters.labels[columns])
-        labels, weights = partition.labels, parameters.group_weights[columns][partition.first]
-        targets = pairs.of_second(y) - (0.0 if parameters.classes else pairs.of_first(y))
+        pairs, columns = self.pairs, self.table.columns
+        partition = Partition(self.labels[columns])
+        labels, weights = partition.labels, self.group_weights[columns][partition.first]
         problem = GradientProblem(
             X=self.table.X,
             phi=self.factor.phi,
             pairs=pairs,
-            targets=targets,
-            loss=Logistic() if parameters.classes else Squared(),
-            penalty=RowPenalty(parameters.form, labels, weights, float(alpha), 0.0),
+            targets=pairs.of_second(y) - (0.0 if self.classes else y[:, None]),
+            loss=Logistic() if self.classes else Squared(),
+            penalty=RowPenalty(self.form, labels, weights, float(alpha), 0.0),
             offset_ridge=offset_ridge,
         )
         if not np.any(weights == 0):
             return problem
-        ridge = parameters.ridge
+        ridge = self.ridge
         if ridge is None:
             curvature = problem.largest_curvature(problem.X[:, weights[labels] == 0])
             ridge = RIDGE_FRACTION * curvature / 2
@@ -212,12 +207,13 @@ class GradientData:
 
     def offset_ridge(self, y: Array) -> float:
         """Weight of ``||f0||^2`` for one target of -1 and 1."""
-        if self.parameters.ridge is not None:
-            return self.parameters.ridge
+        if self.ridge is not None:
+            return self.ridge
         rows = GramRows(self.factor.phi @ self.factor.phi.T)
         sample = LossSample(y, self.table.weights, Logistic(), fit_intercept=False)
         machines = Machines(sample, rows)
-        return self.total * (machines.best_ridge() if machines.trace > 0 else 1.0)
+        best = machines.best().ridge if machines.trace > 0 else 1.0
+        return float(self.pairs.weights.sum()) * best
 
 
 @dataclass(frozen=True)
@@ -260,7 +256,7 @@ class Learner:
 
     def __init__(self, data: GradientData, targets: Array, solver: GradientSolver) -> None:
         self.data, self.targets, self.solver = data, targets, solver
-        ridge = max(map(data.offset_ridge, targets.T)) if data.parameters.classes else None
+        ridge = max(map(data.offset_ridge, targets.T)) if data.classes else None
         self.problems = [data.problem(y, 1.0, ridge) for y in targets.T]
         self.nulls, tops = zip(*map(null_point, self.problems), strict=True)
         self.alpha_max: float = max(tops)
@@ -294,7 +290,7 @@ class Learner:
         fraction = fits[0].problem.penalty.alpha / (self.alpha_scale or 1.0)
         data, chosen = self.data, union_of(fits)
         while chosen.any() and not chosen.all() and not interrupted(fits):
-            data = GradientData(data.parameters, data.table.on_columns(chosen))
+            data = replace(data, table=data.table.on_columns(chosen))
             learner = Learner(data, self.targets, self.solver)
             fits = learner.fits(fraction * learner.alpha_scale)
             chosen = union_of(fits)

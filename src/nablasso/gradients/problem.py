@@ -54,21 +54,16 @@ from nablasso.problems import top_eigenvalue
 from nablasso.solvers.base import Certified, Status
 from nablasso.types import Array, Index, Mask
 
-FORMS = ("lasso", "ridge")
 POWER_STEPS = 10
 TINY = 1e-300
 NEGLIGIBLE = 1e-12  # of the largest sum of weights: a row below it has no neighbours
 
 
 class RowPairs:
-    """All pairs of n rows; ``weights`` and other arrays over pairs are (n, n)."""
+    """All pairs of n rows; arrays over pairs, as ``weights``, have one row for each first row."""
 
     def __init__(self, weights: Array) -> None:
         self.weights = weights
-
-    def of_first(self, values: Array) -> Array:
-        """``values[i]`` for every pair (i, j)."""
-        return np.broadcast_to(values[:, None], self.weights.shape)
 
     def of_second(self, values: Array) -> Array:
         """``values[j]`` for every pair (i, j)."""
@@ -80,61 +75,47 @@ class RowPairs:
         P -= np.diagonal(P).copy()[:, None]
         return np.asarray(P)
 
-    def first_sums(self, theta: Array) -> Array:
-        """``sum_j theta_ij``, shape (n,)."""
-        return np.asarray(theta.sum(axis=1))
-
     def matrix(self, theta: Array) -> Any:
         """``theta`` as a matrix (n, n), dense or sparse, for the next product."""
         return theta
 
     def gather(self, theta: Array, right: Array) -> Array:
         """``sum_j theta_ij (right_j - right_i)``, shape (n, k): adjoint of slopes in ``left``."""
-        return np.asarray(self.matrix(theta) @ right - self.first_sums(theta)[:, None] * right)
+        return np.asarray(self.matrix(theta) @ right - theta.sum(axis=1)[:, None] * right)
 
     def scatter(self, theta: Array, left: Array) -> Array:
         """``sum_i theta_ij left_i - left_j sum_i theta_ji``, (n, k): adjoint in ``right``."""
-        return np.asarray(self.matrix(theta).T @ left - self.first_sums(theta)[:, None] * left)
+        return np.asarray(self.matrix(theta).T @ left - theta.sum(axis=1)[:, None] * left)
 
     def isolated(self) -> Index:
         """Rows without weight on any other row."""
-        sums = self.first_sums(self.weights) - self.matrix(self.weights).diagonal()
+        sums = self.weights.sum(axis=1) - self.matrix(self.weights).diagonal()
         return np.flatnonzero(sums <= NEGLIGIBLE * sums.max(initial=0.0))
 
 
 class SparsePairs(RowPairs):
-    """Pairs (i, j) of neighbours, row by row; arrays over pairs are (n_pairs,)."""
+    """Pairs of each row with those numbered ``second`` (n, k); arrays over pairs are (n, k)."""
 
-    def __init__(self, weights: Array, second: Index, starts: Index) -> None:
+    def __init__(self, weights: Array, second: Index) -> None:
         super().__init__(weights)
-        self.second, self.n = second, len(starts) - 1
-        self.first = np.repeat(np.arange(self.n), np.diff(starts))
-        self._pattern = csr_array((weights, second, starts), shape=(self.n, self.n))
-
-    def of_first(self, values: Array) -> Array:
-        """Taken by the first index."""
-        return np.asarray(values[self.first])
+        self.second, (n, k) = second, second.shape
+        starts = np.arange(n + 1) * k
+        self._pattern = csr_array((weights.ravel(), second.ravel(), starts), shape=(n, n))
 
     def of_second(self, values: Array) -> Array:
-        """Taken by the second index."""
+        """Taken by number."""
         return np.asarray(values[self.second])
 
     def slopes(self, left: Array, right: Array) -> Array:
         """Dot products pair by pair, in blocks."""
-        own = np.einsum("ik,ik->i", left, right)
-        out = np.empty(len(self.weights))
-        for some in row_blocks(len(out), left.shape[1]):
-            i, j = self.first[some], self.second[some]
-            out[some] = np.einsum("ik,ik->i", left[i], right[j]) - own[i]
+        out = np.repeat(-np.einsum("ik,ik->i", left, right)[:, None], self.second.shape[1], axis=1)
+        for rows in row_blocks(len(out), self.second.shape[1] * left.shape[1]):
+            out[rows] += np.einsum("ik,ijk->ij", left[rows], right[self.second[rows]])
         return out
-
-    def first_sums(self, theta: Array) -> Array:
-        """Sums over the neighbours."""
-        return np.asarray(np.bincount(self.first, weights=theta, minlength=self.n))
 
     def matrix(self, theta: Array) -> Any:
         """One pattern, other values: making it anew is slow."""
-        self._pattern.data = theta
+        self._pattern.data = theta.ravel()
         return self._pattern
 
 
@@ -154,21 +135,19 @@ def make_pairs(X: Array, row_weights: Array, bandwidth: float, n_neighbors: int 
         )
     from sklearn.neighbors import NearestNeighbors  # takes a while
 
-    found = NearestNeighbors(n_neighbors=n_neighbors).fit(points).kneighbors(return_distance=False)
-    second = np.sort(np.column_stack([found, np.arange(n)]), axis=1).ravel().astype(np.intp)
-    starts = np.arange(n + 1, dtype=np.intp) * (n_neighbors + 1)
-    first = np.repeat(np.arange(n), n_neighbors + 1)
-    distances = np.empty(len(second))
-    for some in row_blocks(len(second), points.shape[1]):
-        delta = points[first[some]] - points[second[some]]
-        distances[some] = np.einsum("ia,ia->i", delta, delta)
-    w = np.exp(-2 * distances / bandwidth**2) * row_weights[first] * row_weights[second]
-    return SparsePairs(w, second, starts)
+    distances, others = NearestNeighbors(n_neighbors=n_neighbors).fit(points).kneighbors()
+    distances = np.column_stack([distances, np.zeros(n)])
+    second = np.column_stack([others, np.arange(n)])
+    w = np.exp(-2 * distances**2 / bandwidth**2) * row_weights[:, None] * row_weights[second]
+    return SparsePairs(w, second)
 
 
 @dataclass(frozen=True)
 class RowPenalty:
-    """A penalty on groups 0, 1, ... of rows; ``weights`` are zero for those always kept."""
+    """``sum_g a_g N_g + b_g N_g^2`` over groups 0, 1, ... of rows.
+
+    ``weights`` are zero for groups that are always kept: they have ``ridge`` for ``b``.
+    """
 
     form: str
     labels: Index
@@ -178,13 +157,18 @@ class RowPenalty:
 
     @property
     def kept(self) -> Mask:
-        """Groups with a ridge instead of a norm."""
+        """Groups with a square instead of a norm."""
         return np.asarray((self.weights == 0) | (self.form == "ridge"))
 
-    @property
-    def ridges(self) -> Array:
-        """Weight of the squared norm of each kept group."""
-        return np.full(len(self.weights), self.alpha if self.form == "ridge" else self.ridge)
+    @cached_property
+    def slopes(self) -> Array:
+        """``a``."""
+        return np.where(self.kept, 0.0, self.alpha * self.weights)
+
+    @cached_property
+    def bends(self) -> Array:
+        """``b``."""
+        return np.where(self.kept, self.alpha if self.form == "ridge" else self.ridge, 0.0)
 
     def restricted(self, columns: Index) -> Self:
         """The penalty of some rows, whole groups; groups are renumbered."""
@@ -201,17 +185,14 @@ class RowPenalty:
 
     def value(self, B: Array) -> float:
         """The penalty at ``B``."""
-        norms, kept = self.norms(B), self.kept
-        ridge = float(np.sum((self.ridges * norms**2)[kept]))
-        return ridge + self.alpha * float(self.weights[~kept] @ norms[~kept])
+        norms = self.norms(B)
+        return float(self.slopes @ norms + self.bends @ norms**2)
 
     def prox(self, B: Array, step: float) -> Array:
         """``argmin_A step penalty(A) + |A - B|^2 / 2``."""
-        norms, kept = self.norms(B), self.kept
-        safe = np.where(norms > 0, norms, 1.0)
-        factors = np.maximum(1.0 - step * self.alpha * self.weights / safe, 0.0)
-        factors = np.where(kept, 1.0 / (1.0 + 2.0 * step * self.ridges), factors)
-        return np.asarray(B * factors[self.labels, None])
+        norms = self.norms(B)
+        left = np.maximum(1 - step * self.slopes / np.where(norms > 0, norms, 1.0), 0.0)
+        return np.asarray(B * (left / (1 + 2 * step * self.bends))[self.labels, None])
 
     def gauge(self, norms: Array) -> float:
         """``max_g D_g / w_g`` over the groups that are not kept."""
@@ -225,9 +206,8 @@ class RowPenalty:
 
     def conjugate(self, norms: Array) -> float:
         """Conjugate at feasible gradients of these norms."""
-        kept = self.kept
-        safe = np.where(self.ridges > 0, self.ridges, 1.0)
-        return float(np.sum((norms**2 / (4 * safe))[kept]))
+        bent = self.bends > 0
+        return float(np.sum(norms[bent] ** 2 / (4 * self.bends[bent])))
 
 
 @dataclass(frozen=True)
@@ -279,7 +259,7 @@ class GradientProblem:
     @cached_property
     def offset_hessian(self) -> Array:
         """A bound of the loss's Hessian in ``c``."""
-        bends = self.curvature * self.pairs.first_sums(self.pairs.weights)
+        bends = self.curvature * self.pairs.weights.sum(axis=1)
         return np.asarray(self.phi.T @ (bends[:, None] * self.phi))
 
     @cached_property
@@ -320,7 +300,7 @@ class GradientProblem:
         else:
             z = self.pairs.slopes(self.phi, XA @ B)
         if self.has_offset:
-            z = z + self.pairs.of_first(self.phi @ c)
+            z = z + (self.phi @ c)[:, None]
         return z
 
     def slopes(self, z: Array) -> Array:
@@ -339,7 +319,7 @@ class GradientProblem:
         """``nabla_c``; zero without f0."""
         if not self.has_offset:
             return np.zeros(self.phi.shape[1])
-        return np.asarray(self.phi.T @ self.pairs.first_sums(theta))
+        return np.asarray(self.phi.T @ theta.sum(axis=1))
 
     def smooth_value(self, z: Array, c: Array) -> float:
         """Everything but the penalty."""

@@ -30,11 +30,17 @@ from itertools import count
 
 import numpy as np
 
-from nablasso.gradients.problem import TINY, GradientPoint, GradientProblem, GradientSolution
+from nablasso.gradients.problem import (
+    TINY,
+    GradientPoint,
+    GradientProblem,
+    GradientSolution,
+    RowPenalty,
+)
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import Machines, OnFeatures
 from nablasso.solvers.base import Status, follow
-from nablasso.types import Mask
+from nablasso.types import Array, Mask
 
 CHECK = 10  # iterations between two looks at the inner gap
 GROWTH = 10  # variables that may come in when there are fewer
@@ -90,90 +96,63 @@ class ActiveSet(GradientSolver):
         found = problem.certificate(start.on(np.union1d(start.columns, problem.kept_columns)))
         while True:
             yield found
-            inner, before = _Inner(problem, _grown(problem, found)), found
-            aim = max(target / 2, before.gap / 10)
-            n_iter = before.n_iter + inner.run(aim, self.max_iter - before.n_iter)
-            found = problem.certificate(inner.point(), n_iter)
-            if inner.stuck and found.gap >= before.gap:
+            aim, before = max(target / 2, found.gap / 10), found
+            budget = self.max_iter - found.n_iter
+            point, done, stuck = _accelerated(problem, _grown(problem, found), aim, budget)
+            found = problem.certificate(point, found.n_iter + done)
+            if stuck and found.gap >= before.gap:
                 yield found
                 return
 
 
-class _Inner:
-    """The iterate on the active set and what the acceleration remembers."""
+def _accelerated(
+    problem: GradientProblem, start: GradientPoint, aim: float, budget: int
+) -> tuple[GradientPoint, int, bool]:
+    """The inner loop on the variables of ``start``, until their gap is at most ``aim``.
 
-    def __init__(self, problem: GradientProblem, point: GradientPoint) -> None:
-        self.problem, self.columns = problem, point.columns
-        self.penalty = problem.penalty.restricted(point.columns)
-        self.XA = np.ascontiguousarray(problem.X[:, point.columns])
-        self.B, self.c = point.B, point.c
-        self.z = problem.predictions(self.XA, self.B, self.c)
-        self.before = (self.B, self.c, self.z)
-        self.momentum = 1.0
-        self.stuck = False
-        self.relax = 1.0 if isinstance(problem.loss, Squared) else RELAX
-        self.unit = 1.0
-        curvature = problem.largest_curvature(self.XA)
-        if problem.has_offset:  # in this unit the curvature of c is that of B
-            own = float(np.linalg.norm(problem.offset_hessian, 2)) or 1.0
-            self.unit = float(np.sqrt(curvature / own))
-            curvature *= 2  # at most the sum of the two
-        self.constant = SAFETY * curvature
-
-    def point(self) -> GradientPoint:
-        """Where it is."""
-        return GradientPoint(self.columns, self.B, self.c)
-
-    def run(self, target: float, budget: int) -> int:
-        """Iterate until the gap on the active set is small; returns the number of iterations."""
-        for done in range(budget):
-            if done % CHECK == 0 and self.gap() <= target:
-                return done
-            if not self._step():
-                self.stuck = True
-                return done + 1
-        return budget
-
-    def gap(self) -> float:
-        """Gap of the problem restricted to the active set."""
-        problem, penalty = self.problem, self.penalty
-        gB, gc = problem.gradient(problem.slopes(self.z), self.XA)
-        primal = problem.smooth_value(self.z, self.c) + penalty.value(self.B)
-        return primal - problem.dual_value(self.z, gc, penalty.norms(gB), penalty)
-
-    def _step(self) -> bool:
-        """One accelerated step; False when nothing moves any more."""
-        problem = self.problem
-        following = (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
-        t = (self.momentum - 1) / following
-        B, c, z = (
-            now + t * (now - old)
-            for now, old in zip((self.B, self.c, self.z), self.before, strict=True)
-        )
+    Where it ends, after how many iterations, and whether nothing moved any more.
+    """
+    penalty, ridge = problem.penalty.restricted(start.columns), problem.offset_ridge or 0.0
+    XA = np.ascontiguousarray(problem.X[:, start.columns])
+    relax = 1.0 if isinstance(problem.loss, Squared) else RELAX
+    curvature, unit2 = problem.largest_curvature(XA), 1.0
+    if problem.has_offset:  # in this unit, squared, the curvature of c is that of B
+        unit2 = curvature / (float(np.linalg.norm(problem.offset_hessian, 2)) or 1.0)
+        curvature *= 2  # at most the sum of the two
+    constant, momentum = SAFETY * curvature, 1.0
+    now = before = start.B, start.c, problem.predictions(XA, start.B, start.c)
+    for done in range(budget + 1):
+        if done == budget or (done % CHECK == 0 and _gap(problem, penalty, XA, *now) <= aim):
+            break
+        following = float(1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        t = (momentum - 1) / following
+        B, c, z = (new + t * (new - old) for new, old in zip(now, before, strict=True))
         theta = problem.slopes(z)
-        gB, gc = problem.gradient(theta, self.XA)
-        step = 1 / self.constant
-        newB = self.penalty.prox(B - step * gB, step)
-        newc = c
-        if problem.has_offset:
-            c_step = step * self.unit**2
-            newc = (c - c_step * gc) / (1 + 2 * c_step * (problem.offset_ridge or 0.0))
-        newz = problem.predictions(self.XA, newB, newc)
-        moveB, movec = newB - B, newc - c
-        length2 = float(np.sum(moveB**2)) + float(movec @ movec) / self.unit**2
+        gB, gc = problem.gradient(theta, XA)
+        step = 1 / constant
+        newB = penalty.prox(B - step * gB, step)
+        newc = (c - step * unit2 * gc) / (1 + 2 * step * unit2 * ridge)
+        new = newB, newc, problem.predictions(XA, newB, newc)
+        length2 = float(np.sum((newB - B) ** 2) + np.sum((newc - c) ** 2) / unit2)
         if length2 <= TINY:
-            return False
-        bend = float(np.sum((problem.slopes(newz) - theta) * (newz - z)))
-        if bend > self.constant * length2 * (1 + 1e-6):  # the constant was too small: try again
-            self.constant = SAFETY * bend / length2
-            return True
-        uphill = np.sum((B - newB) * (newB - self.B)) + (c - newc) @ (newc - self.c) / self.unit**2
-        now = (newB, newc, newz)
-        self.before = now if uphill > 0 else (self.B, self.c, self.z)
-        self.momentum = 1.0 if uphill > 0 else float(following)
-        self.B, self.c, self.z = now
-        self.constant *= self.relax
-        return True
+            return GradientPoint(start.columns, *now[:2]), done + 1, True
+        bend = float(np.sum((problem.slopes(new[2]) - theta) * (new[2] - z)))
+        if bend > constant * length2 * (1 + 1e-6):  # the constant was too small: try again
+            constant = SAFETY * bend / length2
+            continue
+        uphill = np.sum((B - newB) * (newB - now[0])) + (c - newc) @ (newc - now[1]) / unit2
+        before, momentum = (new, 1.0) if uphill > 0 else (now, following)
+        now, constant = new, relax * constant
+    return GradientPoint(start.columns, *now[:2]), done, False
+
+
+def _gap(
+    problem: GradientProblem, penalty: RowPenalty, XA: Array, B: Array, c: Array, z: Array
+) -> float:
+    """Gap of the problem restricted to columns ``XA``."""
+    gB, gc = problem.gradient(problem.slopes(z), XA)
+    primal = problem.smooth_value(z, c) + penalty.value(B)
+    return primal - problem.dual_value(z, gc, penalty.norms(gB), penalty)
 
 
 def _grown(problem: GradientProblem, found: GradientSolution) -> GradientPoint:
@@ -212,8 +191,7 @@ class ForwardBackward(GradientSolver):
             point = GradientPoint(everything, B, c)
             yield GradientSolution(*values, n_iter, Status.CONVERGED, point, norms)
             B = penalty.prox(B - step * gB, step)
-            if problem.has_offset:
-                c = c - step * (gram @ (gc + 2 * ridge * c))
+            c = c - step * (gram @ (gc + 2 * ridge * c))
 
 
 def step_size(problem: GradientProblem) -> float:
@@ -233,8 +211,8 @@ def null_point(problem: GradientProblem) -> tuple[GradientPoint, float]:
     point = null.zero()
     if problem.has_offset:  # all pairs of row i predict phi_i . c: a machine, once for either class
         pairs, phi = problem.pairs, np.vstack([problem.phi, problem.phi])
-        plus = pairs.first_sums(np.where(problem.targets > 0, pairs.weights, 0.0))
-        weights = np.concatenate([plus, pairs.first_sums(pairs.weights) - plus])
+        plus = np.sum(pairs.weights, axis=1, where=problem.targets > 0)
+        weights = np.concatenate([plus, pairs.weights.sum(axis=1) - plus])
         y = np.repeat([1.0, -1.0], len(plus))
         sample = LossSample(y, weights, problem.loss, fit_intercept=False)
         machines = Machines(sample, OnFeatures(phi))

@@ -116,22 +116,23 @@ class Tables(NamedTuple):
     """Columns are (variable, level) pairs; ``signed`` is NaN where the level has no rank one."""
 
     sizes: Array  # s_{i,l}(k), (n, m)
-    ahead: Array  # product over all later variables of max(1, s), (n, m)
-    others: Array  # product over all other variables of max(1, s), (n, m)
+    reach: Array  # times the product over all later variables of max(1, s), (n, m)
+    whole: Array  # times that over all other variables, (n, m)
     signed: Array  # phi_{i,l}(k) / beta^l, (n, m)
     variable: Index
     level: Index
 
     def of(self, rows: Any = slice(None), columns: Any = slice(None)) -> Tables:
         """Some of the rows and columns."""
-        sizes, ahead, others, signed = (part[rows][:, columns] for part in self[:4])
-        return Tables(sizes, ahead, others, signed, self.variable[columns], self.level[columns])
+        sizes, reach, whole, signed = (part[rows][:, columns] for part in self[:4])
+        return Tables(sizes, reach, whole, signed, self.variable[columns], self.level[columns])
 
 
 def tables(grid: Grid) -> Tables:
     """What the bound needs, from the levels' features."""
     n, p, q = len(grid.X), grid.n_variables, grid.q
-    sizes, signed = np.empty((n, p, q)), np.full((n, p, q), np.nan)
+    sizes: Array = np.empty((n, p, q))
+    signed: Array = np.full((n, p, q), np.nan)
     for g, levels in enumerate(grid.levels):
         for k, block in enumerate(levels):
             scale = grid.beta ** (k + 1)
@@ -140,19 +141,14 @@ def tables(grid: Grid) -> Tables:
                 signed[:, g, k] = block.train[:, 0] / scale
     most = np.maximum(sizes.max(axis=2), 1.0)
     before, behind = np.ones((n, p + 1)), np.ones((n, p + 1))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         before[:, 1:] = np.cumprod(most, axis=1)
         behind[:, :p] = np.cumprod(most[:, ::-1], axis=1)[:, ::-1]
-        others = before[:, :p] * behind[:, 1:]
+        reach = sizes * behind[:, 1:, None]
+        whole = reach * before[:, :p, None]
     variable, level = np.divmod(np.arange(p * q), q)
-    return Tables(
-        sizes.reshape(n, p * q),
-        np.repeat(behind[:, 1:], q, axis=1),
-        np.repeat(others, q, axis=1),
-        signed.reshape(n, p * q),
-        variable,
-        level + 1,
-    )
+    sizes, reach, whole, signed = (part.reshape(n, p * q) for part in (sizes, reach, whole, signed))
+    return Tables(sizes, reach, whole, signed, variable, level + 1)
 
 
 def largest_outside(
@@ -181,15 +177,14 @@ class _Search:
         if grid.whiten:  # sums of squares
             p = grid.weights
             self.power, self.moved = 1, float(np.sum(dual**2 / p)) * p * base**2
-            squares = (t.sizes**2, t.ahead**2, t.others**2)
-            t = Tables(*squares, np.full_like(t.signed, np.nan), t.variable, t.level)
+            none = np.full_like(t.signed, np.nan)
+            t = t._replace(sizes=t.sizes**2, reach=t.reach**2, whole=t.whole**2, signed=none)
         elif not dual.all():  # rows that nothing depends on
             self.moved, t = self.moved[dual != 0], t.of(dual != 0)
         # no node with a level left out here can reach the limit
-        bounds = _safe(np.abs(self.moved) @ (t.sizes * t.others)) ** self.power
+        bounds = _safe(np.abs(self.moved) @ t.whole) ** self.power
         self.tables, self.bound = t.of(columns=bounds > limit), 0.0
         self._raise(bounds[bounds <= limit])
-        self.reach = self.tables.sizes * self.tables.ahead
         self.violators: list[tuple[float, Node]] = []
         names = zip(self.tables.variable.tolist(), self.tables.level.tolist(), strict=True)
         place = {pair: column for column, pair in enumerate(names)}
@@ -211,7 +206,7 @@ class _Search:
 
         ``follows`` bounds each row with all that follows it, largest first.
         """
-        n, m = self.reach.shape
+        n, m = self.tables.reach.shape
         t, parts = self.tables, [(np.empty((0, rows.shape[1] + 1), dtype=np.intp), np.empty(0))]
         for some in row_blocks(len(rows), max(m, CHUNK_ENTRIES // CHUNK), CHUNK_ENTRIES):
             chunk = rows[some]
@@ -220,7 +215,7 @@ class _Search:
                 break
             self.work += 2.0 * len(chunk) * n * m
             sizes = np.abs(self.moved) * np.prod(t.sizes[:, chunk], axis=2).T
-            bounds = _safe(sizes @ self.reach)  # (rows, m)
+            bounds = _safe(sizes @ t.reach)  # (rows, m)
             last = t.variable[chunk[:, -1]] if chunk.shape[1] else np.array([-1])
             bounds[t.variable <= last[:, None]] = 0.0
             bounds = bounds**self.power
@@ -249,7 +244,7 @@ class _Search:
 
     def _affordable(self) -> int:
         """Rows that the rest of the work can expand."""
-        n, m = self.reach.shape
+        n, m = self.tables.reach.shape
         left = max(self.allowed - self.work, 0.0)
         return CHUNK + int(min(left / max(2.0 * n * m, 1.0), MAX_ROWS))
 
@@ -275,11 +270,8 @@ class _Search:
         self._raise(values)
         best = np.argsort(-values, kind="stable")[:KEPT]
         best = best[values[best] > self.limit]
-        self.violators += [
-            (float(values[k]), self.node(np.append(chunk[row[k]], column[k]))) for k in best
-        ]
-        self.violators.sort(key=lambda pair: -pair[0])
-        del self.violators[KEPT:]
+        new = [(float(values[k]), self.node(np.append(chunk[row[k]], column[k]))) for k in best]
+        self.violators = sorted(self.violators + new, key=lambda pair: -pair[0])[:KEPT]
 
     def _one_by_one(self, values: Array, own: Array, rows: Index) -> Array:
         """Replace what is not finite, as where a level has no rank one: exactly, or by ``own``."""
@@ -303,17 +295,20 @@ def _safe(bounds: Array) -> Array:
 
 
 def missing_nodes(grid: Grid, hull: set[Node], dual: Array, limit: float) -> list[Node]:
-    """Nodes of at most two variables that violate (27), worst first."""
+    """Nodes of at most two variables that violate (27), worst first.
+
+    Column 0 is level 0 of none of the variables: its pairs are the nodes of one variable.
+    """
     t = grid.tables
     flat = np.flatnonzero(np.isfinite(t.signed).all(axis=0))
     if not len(flat) or len(flat) > MOST:
         return []
-    signed, variable, level = t.signed[:, flat], t.variable[flat], t.level[flat]
-    moved = dual * grid.base.train[:, 0]
+    signed = np.column_stack([np.ones(len(dual)), t.signed[:, flat]])
+    variable, level = np.append(-1, t.variable[flat]), np.append(0, t.level[flat])
     d = np.asarray(grid.beta ** level.astype(float))
     total = np.array([sum(grid.beta**j for j in range(k + 1)) for k in level])
     # weights of the ancestors inside, the root excepted
-    inside, pairs_inside = np.zeros(len(flat)), np.zeros((len(flat), len(flat)))
+    inside, pairs_inside = np.zeros(len(d)), np.zeros((len(d), len(d)))
     for node in hull:
         pairs: Pairs = node  # type: ignore[assignment]
         below = [np.flatnonzero((variable == g) & (level >= j)) for g, j in pairs]
@@ -321,21 +316,12 @@ def missing_nodes(grid: Grid, hull: set[Node], dual: Array, limit: float) -> lis
             inside[below[0]] += grid.weight(node)
         elif len(pairs) == 2:
             pairs_inside[np.ix_(below[0], below[1])] += grid.weight(node)
-    alone = _ratios((moved @ signed) ** 2, d, total - 1 - inside)
     outside = np.outer(total, total) - 1 - inside[:, None] - inside - pairs_inside
-    both = _ratios(((signed * moved[:, None]).T @ signed) ** 2, np.outer(d, d), outside)
-    both[variable[:, None] >= variable] = 0.0
+    own, moved = np.outer(d, d), (dual * grid.base.train[:, 0])[:, None]
+    kept = (outside > 0.5 * own) & (variable[:, None] < variable)  # the node itself is outside
+    values = ((signed * moved).T @ signed) ** 2 * (own / np.where(kept, outside, 1.0)) ** 2
+    first, second = np.nonzero(kept & (values > limit))
     names = list(zip(variable.tolist(), level.tolist(), strict=True))
-    ranked: list[tuple[float, Node]] = [
-        (float(alone[a]), (names[a],)) for a in np.flatnonzero(alone > limit)
-    ]
-    for a, b in zip(*np.nonzero(both > limit), strict=True):
-        ranked.append((float(both[a, b]), (names[a], names[b])))
-    ranked.sort(key=lambda pair: -pair[0])
-    return [node for _, node in ranked if node not in hull][:KEPT]
-
-
-def _ratios(values: Array, own: Array, outside: Array) -> Array:
-    """``a_w`` over the squared weight of the ancestors outside; zero where the node is inside."""
-    kept = outside > 0.5 * own  # the node itself is outside
-    return np.where(kept, values * (own / np.where(kept, outside, 1.0)) ** 2, 0.0)
+    found = [tuple(names[k] for k in both if k) for both in zip(first, second, strict=True)]
+    order = np.argsort(-values[first, second], kind="stable")
+    return [found[k] for k in order if found[k] not in hull][:KEPT]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
-from functools import partial
+from functools import cached_property, partial, reduce
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, Self
 
@@ -145,18 +145,12 @@ class WhiteBlock(NodeBlock):
 
 def kronecker(parts: list[Array]) -> Array:
     """Row-wise Kronecker product of feature matrices."""
-    out = parts[0]
-    for part in parts[1:]:
-        out = (out[:, :, None] * part[:, None, :]).reshape(len(out), -1)
-    return out
+    return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), parts)
 
 
 def _gram(left: list[Array], right: list[Array]) -> Array:
     """Elementwise product of the kernels of matching parts."""
-    out = left[0] @ right[0].T
-    for a, b in zip(left[1:], right[1:], strict=True):
-        out *= a @ b.T
-    return np.asarray(out)
+    return reduce(np.multiply, (a @ b.T for a, b in zip(left, right, strict=True)))
 
 
 class Outside(NamedTuple):
@@ -201,12 +195,12 @@ class Hierarchy(ABC):
         """Nodes without parents."""
 
     @abstractmethod
-    def children(self, node: Node) -> list[Node]:
-        """Nodes one step down."""
-
-    @abstractmethod
     def parents(self, node: Node) -> list[Node]:
         """Nodes one step up."""
+
+    @abstractmethod
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """Sources of the complement of a hull."""
 
     @abstractmethod
     def columns(self, node: Node) -> tuple[int, ...]:
@@ -273,12 +267,6 @@ class Hierarchy(ABC):
         violators = [nodes[k] for k in order if ratios[k] > enough]
         return Outside(float(ratios.max(initial=0.0)), violators, "largest")
 
-    def frontier(self, hull: set[Node]) -> list[Node]:
-        """Sources of the complement of a hull."""
-        near = [*self.sources(), *(child for node in hull for child in self.children(node))]
-        outside = (v for v in dict.fromkeys(near) if v not in hull)
-        return [v for v in outside if all(parent in hull for parent in self.parents(v))]
-
 
 def hull_of(hierarchy: Hierarchy, nodes: Iterable[Node]) -> set[Node]:
     """All ancestors of some nodes."""
@@ -329,14 +317,23 @@ class KernelDag(Hierarchy):
     """
 
     _kernel_of: Callable[[Node, Array, Array], Array]  # of the graph without data
-    _above: dict[Node, set[Node]]  # ancestors that are known
 
     def __init__(self) -> None:
         """No data yet."""
 
     @abstractmethod
+    def children(self, node: Node) -> list[Node]:
+        """Nodes one step down."""
+
+    @abstractmethod
     def kernel(self, node: Node, X: Array, Z: Array) -> Array:
         """Kernel of a node, (len(X), len(Z)), from rows of all columns (standardised)."""
+
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """Sources of the complement of a hull."""
+        near = [*self.sources(), *(child for node in hull for child in self.children(node))]
+        outside = (v for v in dict.fromkeys(near) if v not in hull)
+        return [v for v in outside if all(parent in hull for parent in self.parents(v))]
 
     def columns(self, node: Node) -> tuple[int, ...]:  # noqa: ARG002
         """Columns that the node's kernel looks at: all by default."""
@@ -359,7 +356,7 @@ class KernelDag(Hierarchy):
         """The hierarchy of this graph on given data; options as in :class:`Hierarchy`."""
         made = copy(self)
         Hierarchy.__init__(made, X, weights, **options)
-        made._kernel_of, made._above = self.kernel, {}
+        made._kernel_of = self.kernel
         return made
 
     def plain_block(self, node: Node) -> NodeBlock:
@@ -386,17 +383,13 @@ class KernelDag(Hierarchy):
         nodes = self.all_nodes()
         if nodes is None:
             return np.inf
-        total = 0.0
-        for w in nodes:
-            if node in self._ancestors(w):
-                below = [v for v in self._ancestors(w) if node in self._ancestors(v)]
-                total += self.size(w, dual) / sum(map(self.weight, below)) ** 2
-        return total
+        below = self._ancestors[nodes.index(node)]
+        sums = np.array([self.weight(v) for v in nodes]) * below @ self._ancestors
+        return float(sum(self.size(nodes[k], dual) / sums[k] ** 2 for k in np.flatnonzero(below)))
 
-    def _ancestors(self, node: Node) -> set[Node]:
-        if node not in self._above:
-            self._above[node] = hull_of(self, [node])
-        return self._above[node]
+    @cached_property
+    def _ancestors(self) -> Mask:
+        return ancestor_matrix(self, self.all_nodes() or [])
 
 
 class ExplicitDag(KernelDag):

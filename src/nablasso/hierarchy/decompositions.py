@@ -64,7 +64,7 @@ class Decomposition(BaseEstimator, ABC):
         return None
 
     def fitted(self, x: Array, weights: Array) -> Self:  # noqa: ARG002
-        """The decomposition for one column of the data; itself where it does not adapt."""
+        """The decomposition for a column of the data; only levels above 0 may depend on it."""
         return self
 
 
@@ -254,10 +254,9 @@ class KernelPCA(Graded):
         made.x_, made.weights_ = x, weights / weights.sum()
         root = np.sqrt(made.weights_)
         values, vectors = eigh(root[:, None] * made._centred(x, x) * root)
-        order = np.argsort(-values)[: self.degree - 1]
-        order = order[values[order] > NEGLIGIBLE * values.max()]
+        kept = np.flatnonzero(values > NEGLIGIBLE * values[-1])[::-1][: self.degree - 1]
         # phi_j(x) = sum_i k~(x, x_i) sqrt(p_i) v_ij / sqrt(value_j)
-        made.loadings_ = root[:, None] * vectors[:, order] / np.sqrt(values[order])
+        made.loadings_ = root[:, None] * vectors[:, kept] / np.sqrt(values[kept])
         return made
 
     def total(self, x: Array, z: Array) -> Array:
@@ -272,9 +271,8 @@ class KernelPCA(Graded):
 
     def _centred(self, x: Array, z: Array) -> Array:
         p, own = self.weights_, self.x_
-        left, right = gaussian(x, own, self.b) @ p, gaussian(z, own, self.b) @ p
-        middle = float(p @ gaussian(own, own, self.b) @ p)
-        return np.asarray(gaussian(x, z, self.b) - left[:, None] - right + middle)
+        left, right, middle = (gaussian(v, own, self.b) @ p for v in (x, z, own))
+        return np.asarray(gaussian(x, z, self.b) - left[:, None] - right + p @ middle)
 
 
 def gaussian(x: Array, z: Array, b: float) -> Array:

@@ -14,6 +14,7 @@ cost. Whitened kernels have no product formula; outside a hull their sizes are b
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,40 +43,40 @@ RATIOS_AT_ONCE = 4096  # nodes whose products are held at a time
 
 @dataclass(frozen=True)
 class Level:
-    """One level of one variable: its columns and their fitted decompositions."""
+    """One level of the columns of one variable, relative to level 0."""
 
     columns: tuple[int, ...]
-    decompositions: tuple[Decomposition, ...]
+    decompositions: tuple[Decomposition, ...]  # fitted to the columns
     level: int
 
     def features(self, Z: Array) -> Array:
-        """Features relative to level 0, (m, rank)."""
+        """Features, (m, rank)."""
         parts = []
-        for column, decomposition in zip(self.columns, self.decompositions, strict=True):
-            part = decomposition.features(Z[:, column], self.level)
+        for own, z in zip(self.decompositions, Z[:, self.columns].T, strict=True):
+            part = own.features(z, self.level)
             assert part is not None
-            parts.append(part / zeroth(decomposition, Z[:, column]))
-        return np.asarray(np.column_stack(parts) / np.sqrt(len(self.columns)))
+            parts.append(part / zeroth(own, z))
+        return np.asarray(np.column_stack(parts) / np.sqrt(len(parts)))
 
     def kernel(self, Z: Array, Y: Array) -> Array:
-        """Kernel relative to level 0, (m, n)."""
-        total = np.zeros((len(Z), len(Y)))
-        for column, decomposition in zip(self.columns, self.decompositions, strict=True):
-            z, y = Z[:, column], Y[:, column]
-            scale = zeroth(decomposition, z) * zeroth(decomposition, y).T
-            total += decomposition.kernel(z, y, self.level) / scale
-        return np.asarray(total / len(self.columns))
+        """Kernel, (m, n)."""
+        columns = Z[:, self.columns].T, Y[:, self.columns].T
+        parts = [
+            own.kernel(z, y, self.level) / (zeroth(own, z) * zeroth(own, y).T)
+            for own, z, y in zip(self.decompositions, *columns, strict=True)
+        ]
+        return np.asarray(np.mean(parts, axis=0))
 
 
 @dataclass(frozen=True)
 class LevelZero:
-    """The product of level-0 functions; of none, the constant 1."""
+    """The product of the level-0 functions of all columns."""
 
-    decompositions: tuple[Decomposition, ...]
+    decomposition: Decomposition
 
     def features(self, Z: Array) -> Array:
         """One column."""
-        parts = [zeroth(part, z) for part, z in zip(self.decompositions, Z.T, strict=False)]
+        parts = [zeroth(self.decomposition, z) for z in Z.T]
         return np.asarray(np.prod([np.ones((len(Z), 1)), *parts], axis=0))
 
 
@@ -111,26 +112,20 @@ class Grid(Hierarchy):
     ) -> None:
         super().__init__(X, weights, **options)
         labels = np.arange(X.shape[1]) if labels is None else labels
-        fitted = tuple(decomposition.fitted(x, weights) for x in X.T)
         self.members = [tuple(np.flatnonzero(labels == g).tolist()) for g in np.unique(labels)]
         self.q = decomposition.n_levels() - 1
+        fitted = [[decomposition.fitted(X[:, a], weights) for a in own] for own in self.members]
         self.levels = [
-            [self._level(members, fitted, level) for level in range(1, self.q + 1)]
-            for members in self.members
+            [self._block(Level(own, tuple(parts), level)) for level in range(1, self.q + 1)]
+            for own, parts in zip(self.members, fitted, strict=True)
         ]
-        self.constant_base = all(
-            (zeroth(part, x) == 1).all() for part, x in zip(fitted, X.T, strict=True)
-        )
-        base = LevelZero(() if self.constant_base else fitted)
-        self.base: NodeBlock = FeatureBlock(base.features, X)
+        self.base: NodeBlock = FeatureBlock(LevelZero(decomposition).features, X)
+        self.constant_base = bool((self.base.train == 1).all())
 
-    def _level(
-        self, members: tuple[int, ...], fitted: tuple[Decomposition, ...], level: int
-    ) -> NodeBlock:
-        made = Level(members, tuple(fitted[a] for a in members), level)
-        if all(fitted[a].features(self.X[:1, a], level) is not None for a in members):
-            return FeatureBlock(made.features, self.X)
-        return KernelBlock(made.kernel, self.X, self.rank)
+    def _block(self, level: Level) -> NodeBlock:
+        if level.decompositions[0].features(self.X[:1, 0], level.level) is None:
+            return KernelBlock(level.kernel, self.X, self.rank)
+        return FeatureBlock(level.features, self.X)
 
     @cached_property
     def tables(self) -> bounds.Tables:
@@ -151,10 +146,6 @@ class Grid(Hierarchy):
         """The root."""
         return [()]
 
-    def children(self, node: Node) -> list[Node]:
-        """One level raised by one."""
-        return [v for v in (self._raised(node, g) for g in range(self.n_variables)) if v]
-
     def parents(self, node: Node) -> list[Node]:
         """One level lowered by one."""
         pairs: Pairs = node  # type: ignore[assignment]
@@ -164,34 +155,29 @@ class Grid(Hierarchy):
         ]
 
     def frontier(self, hull: set[Node]) -> list[Node]:
-        """Sources of the complement: first levels, pairs of those inside, and what else they make.
+        """Sources of the complement: nodes outside that are children of all their parents.
 
         A product of three variables needs all its pairs inside: only those partners are tried.
         """
         if () not in hull:
             return [()]
-        firsts: list[Node] = [((g, 1),) for g in range(self.n_variables)]
-        active = [g for g, first in enumerate(firsts) if first in hull]
-        pairs: list[Node] = [
-            ((g, 1), (h, 1)) for k, g in enumerate(active) for h in active[k + 1 :]
-        ]
-        inside: list[Pairs] = sorted(hull - {()})  # type: ignore[arg-type]
+        inside: list[Pairs] = sorted(hull)  # type: ignore[arg-type]
+        active = {g for g in range(self.n_variables) if ((g, 1),) in hull}
         partners: dict[int, set[int]] = {g: set() for g in active}
         for node in inside:
             if len(node) == 2:
                 (g, _), (h, _) = node
                 partners[g].add(h)
                 partners[h].add(g)
-        parents: dict[Node, int] = {}  # of a child, those inside
+        parents: Counter[Pairs] = Counter()  # of a child, those inside
         for node in inside:
-            own = {g for g, _ in node}
-            shared = set.intersection(*(partners[g] for g in own))
-            for g in sorted(own if node[0][1] == 1 and len(node) == 1 else own | shared):
-                child = self._raised(node, g)
-                if child is not None and child not in hull:
-                    parents[child] = parents.get(child, 0) + 1
-        rest = [child for child, count in parents.items() if count == len(child)]  # type: ignore[arg-type]
-        return [*(node for node in firsts + pairs if node not in hull), *rest]
+            tried = set(range(self.n_variables)) if not node else active
+            if self.depth(node) > 1:
+                own = [g for g, _ in node]
+                tried = {*own, *set.intersection(*(partners[g] for g in own))}
+            children = (self._raised(node, g) for g in sorted(tried))
+            parents.update(child for child in children if child and child not in hull)
+        return [child for child, count in parents.items() if count == len(child)]
 
     def ratios(self, nodes: list[Node], dual: Array) -> Array:
         """``a_w / d_w^2``, products of rank one by tables instead of one by one."""
@@ -214,9 +200,8 @@ class Grid(Hierarchy):
             out[k] = self.size(nodes[k], dual) / self.weight(nodes[k]) ** 2
         return out
 
-    def _raised(self, node: Node, g: int) -> Node | None:
+    def _raised(self, pairs: Pairs, g: int) -> Pairs | None:
         """The node with the level of one variable raised by one; None above ``q``."""
-        pairs: Pairs = node  # type: ignore[assignment]
         for k, (variable, level) in enumerate(pairs):
             if variable == g:
                 above = (*pairs[:k], (g, level + 1), *pairs[k + 1 :])
@@ -283,13 +268,15 @@ class Flat(Hierarchy):
         """The null root, or all nodes."""
         return [()] if self.rooted else list(self.nodes)
 
-    def children(self, node: Node) -> list[Node]:
-        """All nodes for the root, none for the others."""
-        return list(self.nodes) if node == () else []
-
     def parents(self, node: Node) -> list[Node]:
         """The root, if there is one."""
         return [()] if self.rooted and node != () else []
+
+    def frontier(self, hull: set[Node]) -> list[Node]:
+        """All nodes outside, below a root that is inside."""
+        if self.rooted and () not in hull:
+            return [()]
+        return [v for v in self.nodes if v not in hull]
 
     def columns(self, node: Node) -> tuple[int, ...]:
         """Columns of the node's variable."""
@@ -302,5 +289,5 @@ class Flat(Hierarchy):
 
     def outside(self, hull: set[Node], dual: Array, enough: float, work: float = 0.0) -> Outside:  # noqa: ARG002
         """The largest kernel outside: exact."""
-        found = self.largest_of([v for v in self.nodes if v not in hull], dual, enough)
+        found = self.largest_of(self.frontier(hull), dual, enough)
         return found._replace(rule="exact")

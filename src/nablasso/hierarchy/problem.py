@@ -48,7 +48,7 @@ from scipy.optimize import minimize_scalar
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures
-from nablasso.regression.ridge import WeightedRidge, centred_moments
+from nablasso.regression.ridge import WeightedRidge, moments_of
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -162,7 +162,7 @@ class HullProblem:
     def _moments(self) -> tuple[Array, Array]:
         """Products of the features with each other and with ``y``: all the squared loss needs."""
         sample = self.sample
-        return centred_moments(self.Phi, sample.y, sample.weights)
+        return moments_of(self.Phi, sample.y, sample.weights)
 
     def _least_squares(self, zeta: Array) -> tuple[Array, Array, Array]:
         """Dual variable, ``c`` of ``(C + lambda / 2 diag(1 / zeta)) c = Phi' y``, and the factor.
@@ -195,7 +195,7 @@ class HullProblem:
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.expansion(point.predictions).weights
             if self.in_features:
-                solved = self._factor(own, centred_moments(self.Phi, sample.y, q)[0])
+                solved = self._factor(own, moments_of(self.Phi, sample.y, q)[0])
             else:
                 solved = WeightedRidge(solved, q, c, fit_intercept=True)
         if self.in_features:
@@ -262,15 +262,9 @@ class HullSolution(NamedTuple):
     stalled: bool = False  # no step decreases the objective in the digits there are
 
 
-def solve(
-    problem: HullProblem,
-    x: Array,
-    tol: float,
-    max_iter: int | None = None,
-    halvings: int = NEWTON_HALVINGS,
-) -> HullSolution:
+def solve(problem: HullProblem, x: Array, tol: float, max_iter: int | None = None) -> HullSolution:
     """Newton's method from weights ``x`` to an absolute gap; what it stalls at goes on slowly."""
-    solved = newton(problem, x, tol, NEWTON_STEPS if max_iter is None else max_iter, halvings)
+    solved = newton(problem, x, tol, NEWTON_STEPS if max_iter is None else max_iter)
     if not solved.stalled:
         return solved
     further = alternating(problem, solved.point.weights.x, tol, FALLBACK, LEAST * tol)
@@ -292,9 +286,7 @@ def _start(x: Array) -> Array:
     return np.asarray(x / x.sum())
 
 
-def newton(
-    problem: HullProblem, x: Array, tol: float, max_iter: int, halvings: int
-) -> HullSolution:
+def newton(problem: HullProblem, x: Array, tol: float, max_iter: int) -> HullSolution:
     """The interior-point method, to a gap of ``tol``."""
     point = problem.evaluate(_start(x))
     if problem.n_nodes == 1:
@@ -307,7 +299,7 @@ def newton(
         mu = min(mu, CENTRING * gap / problem.n_nodes)  # the gap may rise on the way, mu may not
         slack = half * (bound * (1 + min(LEEWAY, gap / (half * bound))) - ratios)
         delta = _direction(problem, point, slack, mu)
-        moved = _line_search(problem, point, delta, mu, halvings)
+        moved = _line_search(problem, point, delta, mu)
         if moved is None:
             return HullSolution(point, step, False, stalled=True)
         point = moved
@@ -330,14 +322,14 @@ def _direction(problem: HullProblem, point: HullPoint, slack: Array, mu: float) 
 
 
 def _line_search(
-    problem: HullProblem, point: HullPoint, delta: Array, mu: float, halvings: int
+    problem: HullProblem, point: HullPoint, delta: Array, mu: float
 ) -> HullPoint | None:
     """The longest step that decreases the barrier function; None if there is none."""
     x = point.weights.x
     here = point.value - mu * float(np.log(x).sum())
     down = -float(delta.min())
     t = min(1.0, TO_THE_BORDER / down) if down > 0 else 1.0
-    for _ in range(halvings):
+    for _ in range(NEWTON_HALVINGS):
         new = np.maximum(x * (1 + t * delta), SMALLEST)
         new /= new.sum()
         moved = problem.evaluate(new, point.dual)

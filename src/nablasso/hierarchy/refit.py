@@ -36,7 +36,7 @@ from nablasso.hierarchy.search import Found, Search
 from nablasso.kernels import Gaussian, length_scale
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures, refit
-from nablasso.regression.ridge import Ridge, centred_moments
+from nablasso.regression.ridge import Ridge, moments_of
 from nablasso.spaces import Function
 from nablasso.types import Array, Index, Mask
 
@@ -73,7 +73,7 @@ class Pruner:
     """Prunes hulls on one sample; what was computed for a hull is kept.
 
     ``rows`` are counted with copies; nodes ``kept`` and their ancestors are never taken away, and
-    are in every fit; ``at_once`` is the share of too many features taken between factorisations.
+    are in every fit.
     """
 
     def __init__(
@@ -82,11 +82,9 @@ class Pruner:
         sample: LossSample,
         rows: float,
         kept: list[Node] | None = None,
-        *,
-        at_once: float = AT_ONCE,
     ) -> None:
         self.hierarchy, self.sample, self.rows = hierarchy, sample, max(float(rows), 2.0)
-        self.kept, self.at_once = hull_of(hierarchy, kept or []), at_once
+        self.kept = hull_of(hierarchy, kept or [])
         first = hierarchy.sources()
         self.choices = max(len(first), len(hierarchy.frontier(set(first))), 1)
         self._features: dict[Node, Array] = {}
@@ -98,7 +96,7 @@ class Pruner:
         fit, way = self._fit(here), [here]
         while here not in self._ends:
             crowded = self._is_crowded(len(fit.coef))
-            smaller = self._smaller(fit, self.at_once * len(fit.coef) if crowded else 0.0)
+            smaller = self._smaller(fit, AT_ONCE * len(fit.coef) if crowded else 0.0)
             new = self._fit(smaller) if smaller != here else fit
             if smaller == here or not (new.criterion < fit.criterion or crowded):
                 self._ends[here] = Pruned(ordered(set(here)), fit.criterion)
@@ -109,10 +107,6 @@ class Pruner:
         self._ends |= dict.fromkeys(way, end)
         inside = set(hull)
         return Pruned([node for node in end.hull if node in inside], end.criterion)
-
-    def criterion(self, hull: list[Node]) -> float:
-        """The extended Bayes information criterion of a hull."""
-        return self._fit(frozenset(hull) | self.kept).criterion
 
     def _smaller(self, fit: _Fit, most: float) -> frozenset[Node]:
         """The hull without its cheapest sinks: one, or while crowded ``most`` features of them."""
@@ -175,7 +169,7 @@ class Pruner:
 
     def _least_squares(self, Phi: Array) -> tuple[float, Array, Array, float]:
         y, p = self.sample.y, self.sample.weights
-        C, target = centred_moments(Phi, y, p)
+        C, target = moments_of(Phi, y, p)
         C[np.diag_indices_from(C)] += SINGULAR
         coef = cho_solve(cho_factor(C), target) if len(target) else target
         rest = y - Phi @ coef
@@ -191,7 +185,7 @@ class Pruner:
         coef = machines.at(ridge).coef if Phi.shape[1] else np.empty(0)
         z = Phi @ coef
         z = z + sample.intercept(z)
-        C = centred_moments(Phi, sample.y, sample.expansion(z).weights)[0]
+        C = moments_of(Phi, sample.y, sample.expansion(z).weights)[0]
         C[np.diag_indices_from(C)] += ridge
         value = sample.mean_loss(z) + ridge * float(coef @ coef)
         return 2 * self.rows * value, coef, C, 1.0

@@ -69,23 +69,6 @@ SPACE = ("max_kernels", "max_memory")
 LIMITS = (*SPACE, "max_work")
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Nodes and bytes of a reduced problem, and multiplications of all those along a path."""
-
-    max_kernels: float = np.inf
-    max_memory: float = 1e9
-    max_work: float = 1e12  # one to two minutes of one processor
-
-    def lacks(self, rows: int, features: int, nodes: int, work: float) -> str:
-        """What does not suffice for a problem of this size; "" where all does."""
-        if nodes > self.max_kernels:
-            return "max_kernels"
-        if bytes_held(rows, features, nodes) > self.max_memory:
-            return "max_memory"
-        return "max_work" if work > self.max_work else ""
-
-
 @dataclass
 class Found:
     """A solution of the full problem, with its certificate."""
@@ -123,13 +106,16 @@ class Search:
     """Searches on one hierarchy and sample along one path; warm starts between alphas.
 
     ``tol`` is a gap relative to the objective at ``f = 0``; without ``certify`` the gap is that of
-    the listed nodes alone.
+    the listed nodes alone. The budget: nodes and bytes of a reduced problem, and multiplications of
+    all those along a path.
     """
 
     hierarchy: Hierarchy
     sample: LossSample
     tol: float = 1e-3
-    budget: Budget = Budget()
+    max_kernels: float = np.inf
+    max_memory: float = 1e9
+    max_work: float = 1e12  # one to two minutes of one processor
     certify: bool = True
     max_iter: int | None = None
     work: float = field(default=WORK, init=False)  # allowed for the next certificate
@@ -179,7 +165,7 @@ class Search:
             found = self._finish(
                 problem, solved, n_iter, lacking=lacking, missing=bool(new), certify=certify
             )
-            most = min(most, self.spent + GROWTH * self.budget.max_work)
+            most = min(most, self.spent + GROWTH * self.max_work)
             over = rounds >= ROUNDS or self.spent > most or not grow
             if found.certified or not found.violators or lacking or over:
                 return found
@@ -192,14 +178,21 @@ class Search:
 
     def _affordable(self, problem: HullProblem, new: list[Node]) -> tuple[list[Node], str]:
         """The first of the new nodes that the budget allows, and what it lacks for the others."""
-        budget, n = self.budget, len(self.sample.y)
         nodes, features = problem.n_nodes, problem.Phi.shape[1]
         for k, node in enumerate(new):
             nodes, features = nodes + 1, features + self.hierarchy.block(node).train.shape[1]
-            lacking = budget.lacks(n, features, nodes, self.spent)
+            lacking = self._lacks(features, nodes, self.spent)
             if lacking:
                 return new[:k], lacking
         return new, ""
+
+    def _lacks(self, features: int, nodes: int, work: float) -> str:
+        """What does not suffice for a problem of this size; "" where all does."""
+        if nodes > self.max_kernels:
+            return "max_kernels"
+        if bytes_held(len(self.sample.y), features, nodes) > self.max_memory:
+            return "max_memory"
+        return "max_work" if work > self.max_work else ""
 
     def _begin(self, start: Found | None, keep: list[Node]) -> dict[Node, float]:
         """Weights to start from, the kept nodes always among them.
@@ -211,7 +204,7 @@ class Search:
             return dict.fromkeys(shallow_first(self.hierarchy, first), 1.0)
         weights = dict(zip(start.nodes, start.x.tolist(), strict=True))
         features = 2 * start.problem.Phi.shape[1]
-        if self.budget.lacks(len(self.sample.y), features, 2 * len(weights), 0.0):
+        if self._lacks(features, 2 * len(weights), 0.0):
             weights = {node: weights[node] for node in start.hull}
         kept = shallow_first(self.hierarchy, hull_of(self.hierarchy, keep) - weights.keys())
         return weights | _shares(kept)

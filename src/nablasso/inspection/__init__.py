@@ -1,12 +1,7 @@
 """Looking at fitted models: dependences, interactions, paths, and displays of them."""
 
 from nablasso.estimators.display import Dependence, PairDependence
-from nablasso.inspection.dependence import (
-    InspectedFunction,
-    pair_dependence,
-    partial_dependence,
-    response_of,
-)
+from nablasso.inspection.dependence import pair_dependence, partial_dependence
 from nablasso.inspection.function_displays import (
     DensityDisplay,
     DerivativeDisplay,
@@ -15,7 +10,7 @@ from nablasso.inspection.function_displays import (
     QuantileDisplay,
 )
 from nablasso.inspection.sobol import SobolIndices, interaction_shares, sobol_indices
-from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay, path_of
+from nablasso.inspection.structure_displays import DagDisplay, EdrDisplay, PathDisplay
 
 __all__ = [
     "DagDisplay",
@@ -23,7 +18,6 @@ __all__ = [
     "Dependence",
     "DerivativeDisplay",
     "EdrDisplay",
-    "InspectedFunction",
     "InteractionDisplay",
     "PairDependence",
     "PairDisplay",
@@ -33,7 +27,5 @@ __all__ = [
     "interaction_shares",
     "pair_dependence",
     "partial_dependence",
-    "path_of",
-    "response_of",
     "sobol_indices",
 ]

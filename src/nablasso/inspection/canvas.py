@@ -6,12 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from nablasso.errors import optional
-from nablasso.estimators.display import shorten
+from nablasso.estimators.display import ACCENT, shorten
 
-BLUE, ORANGE, GREEN, GREY = "#2563a8", "#c2571a", "#2f7d4f", "#8a8f98"
+BLUE, ORANGE, GREEN, GREY = ACCENT, "#c2571a", "#2f7d4f", "#8a8f98"
 # Told apart by colour-blind eyes too, and dark enough for lines on white.
 COLOURS = (BLUE, ORANGE, GREEN, "#8b3f8f", "#a8741a", "#1c7f8c", "#b03a5b", "#5a5f6b")
 SEQUENTIAL = "Blues"
@@ -50,11 +48,11 @@ class Display(ABC):
 
     def _open(self, ax: Any, size: tuple[float, float] | None = None) -> Any:
         """The given axes, or new ones."""
+        if ax is not None:
+            return ax
         optional("matplotlib", f"{type(self).__name__} needs matplotlib", "plot")
         from matplotlib import pyplot
 
-        if ax is not None:
-            return ax
         return pyplot.figure(figsize=size or self.size, layout="constrained").add_subplot()
 
     def _split(self, ax: Any, shape: tuple[int, int], **ratios: tuple[float, ...]) -> list[Any]:
@@ -78,35 +76,12 @@ def dots(ax: Any, x: Any, y: Any, colour: str = BLUE, **looks: Any) -> None:
     ax.plot(x, y, color=colour, markeredgewidth=0, **defaults | looks)
 
 
-def note(ax: Any, text: str, at: Any, offset: tuple[float, float], **looks: Any) -> None:
-    """A small text, some points away from where it belongs."""
-    defaults = {"fontsize": 9, "color": "0.25"}
-    ax.annotate(text, at, xytext=offset, textcoords="offset points", **defaults | looks)
+def legend(ax: Any) -> None:
+    """Names of lines, to the right of them."""
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
 
 
 def rows_down(ax: Any, names: Sequence[str], most: int = 24) -> None:
     """Names on the vertical axis, the first one at the top."""
     ax.set_yticks(range(len(names)), [shorten(name, most) for name in names])
     ax.invert_yaxis()
-
-
-def end_labels(ax: Any, labels: list[tuple[float, str, str]]) -> None:
-    """Names at the right ends of lines, ``(height, name, colour)``, moved apart where they meet."""
-    low, high = ax.get_ylim()
-    ordered = sorted(labels)
-    heights = moved_apart([y for y, _, _ in ordered], 0.055 * (high - low), -np.inf, high)
-    place: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
-    for height, (_, name, colour) in zip(heights, ordered, strict=True):
-        note(ax, shorten(name), (1.0, height), (5, 0), color=colour, **place)
-
-
-def moved_apart(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Increasing heights, at least a gap apart and between two ends where there is room."""
-    found: list[float] = []
-    for height in heights:
-        found.append(max(height, found[-1] + gap) if found else max(height, low))
-    top = high
-    for k in range(len(found) - 1, -1, -1):
-        found[k] = min(found[k], top)
-        top = found[k] - gap
-    return found

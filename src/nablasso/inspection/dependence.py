@@ -146,17 +146,16 @@ def sample_rows(X: Array, weights: Array, max_rows: int) -> tuple[Array, Array]:
     return X[kept], weights[kept] / weights[kept].sum()
 
 
-def inspected_columns(model: Any, columns: Any = None, most: int = MAX_COLUMNS) -> Index:
+def inspected_columns(model: Any, columns: Any = None) -> Index:
     """Columns by name or place; without any the selected ones, the most important of many."""
     if columns is not None:
         return column_indices(model, columns, "columns")
     support = getattr(model, "support_", None)
     chosen = np.arange(model.n_features_in_) if support is None else np.flatnonzero(support)
     strength = getattr(model, "feature_importances_", None)
-    if len(chosen) > most and strength is not None:
-        order = np.argsort(-np.asarray(strength)[chosen], kind="stable")
-        chosen = chosen[order]
-    return np.asarray(np.sort(chosen[:most]), dtype=np.intp)
+    if len(chosen) > MAX_COLUMNS and strength is not None:
+        chosen = chosen[np.argsort(-np.asarray(strength)[chosen], kind="stable")]
+    return np.asarray(np.sort(chosen[:MAX_COLUMNS]), dtype=np.intp)
 
 
 def partial_dependence(
@@ -204,16 +203,16 @@ def partial_dependence(
     """
     look = _Look.at(model, X, sample_weight, target, max_rows, grid_size)
     (a,) = column_indices(model, [column], "column").tolist()
-    if look.model is model:
-        return look.number(a)
-    of, own = model._encoding.columns[a], players(model)[a]
+    name, own = feature_names(model)[a], players(model)[a]
     if not len(own):
-        raise InvalidParameterError(f"{of.name} does not vary; there is nothing to look at.")
-    if of.kind == "category":
-        return replace(look.category(of, own), column=a)
-    if of.missing:  # rows in which a number is missing are not averaged over
-        look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
-    return replace(look.number(int(own[0])), name=of.name, column=a)  # a date's days
+        raise InvalidParameterError(f"{name} does not vary; there is nothing to look at.")
+    if look.model is not model:
+        of = model._encoding.columns[a]
+        if of.kind == "category":
+            return look.category(of, own, name=name, column=a)
+        if of.missing:  # rows in which a number is missing are not averaged over
+            look = replace(look, weights=look.weights * (look.X[:, own[-1]] == 0))
+    return look.number(int(own[0]), name=name, column=a)  # of a date its days
 
 
 def pair_dependence(
@@ -296,75 +295,42 @@ class _Look:
         points = at_settings(self.rows, places, settings)
         return self.response.values(points).reshape(len(settings), -1)
 
-    def number(self, a: int) -> Dependence:
+    def number(self, a: int, **facts: Any) -> Dependence:
         """Along a column of numbers."""
         grid, discrete = self.grid(a)
+        facts["quantiles"] = weighted_quantiles(self.X[:, a], self.weights, np.linspace(0, 1, 21))
         curves = self.curves([a], grid[:, None])
         if discrete:
-            slope_grid = (grid[1:] + grid[:-1]) / 2
+            steps = (grid[1:] + grid[:-1]) / 2
             slopes = np.diff(curves, axis=0) / np.diff(grid)[:, None]
         else:
-            step, slope_grid = STEP * (float(self.X[:, a].std()) or 1.0), grid
-            ends = (self.curves([a], grid[:, None] + by) for by in (step, -step))
-            slopes = np.subtract(*ends) / (2 * step)
-        return self._summarised(
-            curves,
-            [a],
-            grid[:, None],
-            slopes,
-            name=feature_names(self.model)[a],
-            kind="discrete" if discrete else "continuous",
-            grid=grid,
-            slope_grid=slope_grid,
-            quantiles=weighted_quantiles(self.X[:, a], self.weights, np.linspace(0, 1, 21)),
-        )
+            by, steps = STEP * (float(self.X[:, a].std()) or 1.0), grid
+            slopes = self.curves([a], grid[:, None] + by) - self.curves([a], grid[:, None] - by)
+            slopes /= 2 * by
+        facts |= {"slope_grid": steps, "slope_mean": slopes @ self.p}
+        facts["slope_low"], facts["slope_high"] = _bands(slopes, self.p)
+        facts |= {"kind": "discrete" if discrete else "continuous", "grid": grid}
+        return self._summarised(curves, [a], grid[:, None], **facts)
 
-    def category(self, column: Any, places: Index) -> Dependence:
+    def category(self, of: Any, places: Index, **facts: Any) -> Dependence:
         """Mean prediction with all rows in each level, one point per level, without slopes."""
         patterns = np.unique(self.X[self.weights > 0][:, places], axis=0)[::-1]
-        none = str(column.levels[0]) if len(column.levels) == 2 else "none of them"
-        named = [[p[1:] for p, on in zip(column.parts, one, strict=True) if on] for one in patterns]
+        none = str(of.levels[0]) if len(of.levels) == 2 else "none of them"
+        named = [[p[1:] for p, on in zip(of.parts, one, strict=True) if on] for one in patterns]
         labels = [" + ".join(on) or none for on in named]  # of two levels the first has no number
-        return self._summarised(
-            self.curves(places, patterns),
-            places,
-            patterns,
-            np.empty((0, len(self.p))),
-            name=column.name,
-            kind="category",
-            grid=np.arange(len(patterns), dtype=float),
-            labels=tuple(labels),
-        )
+        facts |= {"kind": "category", "labels": tuple(labels)}
+        facts["grid"] = np.arange(len(patterns), dtype=float)
+        return self._summarised(self.curves(places, patterns), places, patterns, **facts)
 
-    def _summarised(
-        self,
-        curves: Array,  # (g, n)
-        places: Any,
-        settings: Array,
-        slopes: Array,  # (s, n)
-        **facts: Any,
-    ) -> Dependence:
-        """Means over the rows, and the bands that the rows' own curves and slopes lie in."""
-        mean = curves @ self.p
+    def _summarised(self, curves: Array, places: Any, settings: Array, **facts: Any) -> Dependence:
+        """Mean over the rows of curves (g, n), and the band that the rows' own curves lie in."""
+        mean, unit = curves @ self.p, self.response.unit
         alike = curves
-        if not self.response.unit.startswith("probability"):
+        if not unit.startswith("probability"):
             alike = curves - curves.mean(axis=0) + mean.mean()
-        band_low, band_high = _bands(alike, self.p)
-        slope_low, slope_high = _bands(slopes, self.p)
-        low, high = self._sure(places, settings, mean)
-        return Dependence(
-            column=int(places[0]),
-            unit=self.response.unit,
-            mean=mean,
-            band_low=band_low,
-            band_high=band_high,
-            slope_mean=slopes @ self.p,
-            slope_low=slope_low,
-            slope_high=slope_high,
-            low=low,
-            high=high,
-            **facts,
-        )
+        facts["band_low"], facts["band_high"] = _bands(alike, self.p)
+        facts["low"], facts["high"] = self._sure(places, settings, mean)
+        return Dependence(unit=unit, mean=mean, **facts)
 
     def _sure(self, places: Any, settings: Array, mean: Array) -> tuple[Array, Array]:
         """Where the partial dependence lies with probability ``SURE``; nothing where not known."""

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtri
 
+from nablasso.answer import percent
 from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.display import (
     Dependence,
     PairDependence,
-    colour_bar,
     draw_curve,
     draw_pair,
     name_axes,
@@ -45,6 +45,8 @@ from nablasso.types import Array
 
 MARGIN = 0.12  # of the range of the data, on both sides of a density
 MAX_POINTS = 2000
+CELL = 0.94  # side of a cell of a map
+STRONGEST_CELL = 0.5  # share of the colour in its darkest cell: numbers stay readable on it
 NORMAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a Gaussian's quantiles
 
 
@@ -130,7 +132,7 @@ class PairDisplay(canvas.Display):
 class InteractionDisplay(canvas.Display):
     """Shares of the variance of all pairs: dark cells act together.
 
-    ``columns`` and their ``names`` are in the order of the map, ``image_`` after :meth:`plot`.
+    ``columns`` and their ``names`` are in the order of the map.
     """
 
     pairs: list[tuple[int, int, float]]  # places and shares
@@ -146,9 +148,8 @@ class InteractionDisplay(canvas.Display):
         Of ``columns`` by name or place; by default of the selected ones, at most 15. ``X`` are rows
         to average over, ``options`` those of :func:`interaction_shares`.
         """
-        chosen = inspected_columns(estimator, columns).tolist()
+        chosen, names = inspected_columns(estimator, columns).tolist(), feature_names(estimator)
         pairs = interaction_shares(estimator, X, chosen, **options)
-        names = feature_names(estimator)
         return cls(pairs, chosen, [names[a] for a in chosen])
 
     @property
@@ -164,22 +165,19 @@ class InteractionDisplay(canvas.Display):
         p = len(self.columns)
         side = min(9.0, 2.8 + 0.55 * p)
         ax = self._open(ax, (side + 0.6, side))
-        values = self.matrix
-        top = float(np.nanmax(values)) if self.pairs else 0.0
-        self.image_ = ax.imshow(values, cmap=canvas.SEQUENTIAL, vmin=0, vmax=top or 1.0)
+        top = max((share for *_, share in self.pairs), default=0.0) or 1.0
+        for (i, j), share in np.ndenumerate(self.matrix):
+            if np.isfinite(share):
+                ink = STRONGEST_CELL * share / top
+                ax.bar(j, CELL, CELL, i - CELL / 2, color=canvas.BLUE, alpha=ink, linewidth=0)
+                looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
+                ax.text(j, i, percent(share), color="0.2", **looks)
         labels = [shorten(name, 20) for name in self.names]
         ax.set_xticks(range(p), labels, rotation=40, ha="right", rotation_mode="anchor")
-        ax.set_yticks(range(p), labels)
+        canvas.rows_down(ax, self.names, 20)
         ax.spines[:].set_visible(False)
-        ax.set_xticks(np.arange(p + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(p + 1) - 0.5, minor=True)
-        ax.grid(visible=True, which="minor", color="white", linewidth=2)
-        ax.tick_params(which="both", length=0)
-        for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            colour = "white" if values[i, j] > 0.6 * (top or 1.0) else "0.25"
-            looks = {"ha": "center", "va": "center", "fontsize": 9 if p <= 8 else 7}
-            ax.text(j, i, f"{values[i, j]:.2f}", color=colour, **looks)
-        colour_bar(ax, self.image_, "share of the variance together", shrink=0.7)
+        ax.tick_params(length=0)
+        subtitle(ax, "share of the variance together")
         return ax
 
 
@@ -320,14 +318,14 @@ class QuantileDisplay(canvas.Display):
         lower = self.quantiles.T[: len(self.levels) // 2]
         for low, high in zip(lower, self.quantiles.T[::-1], strict=False):
             ax.fill_between(self.grid, low, high, color=canvas.BLUE, alpha=0.14, linewidth=0)
-        labels = []
-        for level, curve in zip(self.levels, self.quantiles.T, strict=True):
+        each = list(zip(self.levels, self.quantiles.T, strict=True))
+        for shade, (level, curve) in zip(np.linspace(1, 0.5, len(each)), each[::-1], strict=True):
             width = 2.2 if abs(level - 0.5) < 1e-9 else 1.1
-            ax.plot(self.grid, curve, color=canvas.BLUE, linewidth=width, label=f"{level:.4g}")
-            labels.append((float(curve[-1]), f"{100 * level:.4g} %", canvas.BLUE))
+            looks: Any = {"color": canvas.BLUE, "alpha": shade, "linewidth": width}
+            ax.plot(self.grid, curve, label=f"{100 * level:.4g} %", **looks)
         canvas.tidy(ax)
         ax.set_xlim(self.grid[0], self.grid[-1])
-        canvas.end_labels(ax, labels)
+        canvas.legend(ax)
         name_axes(ax, self.name, "target")
         if self.others:
             some = "1 variable" if self.others == 1 else f"{self.others} variables"

@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from nablasso.data.table import check_weights
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
-from nablasso.estimators.explained import frame, player_names, table_columns
+from nablasso.estimators.explained import frame, player_names, table_columns, with_ends
 from nablasso.estimators.validation import behind, check_new_data, feature_names, players
 from nablasso.inspection.dependence import inspected_columns, response_of, sample_rows
 from nablasso.reading.explanation import ROWS, Explanation
-from nablasso.reading.shares import law_of_ranges
+from nablasso.reading.shares import Statistics, law_of_ranges
 from nablasso.types import Array, Index
 
 Ranges = Sequence[tuple[float, float]]
@@ -52,11 +52,11 @@ class SobolIndices:
     @property
     def table(self) -> Any:
         """One row for each ``column``, as in ``importances_``; a dict of arrays without pandas."""
-        made: dict[str, Any] = {"column": np.array(self.names, dtype=object)}
-        for name, before in (("share", ""), ("first_order", "first_order_"), ("total", "total_")):
-            made[name] = getattr(self, name)
-            made[f"{before}low"], made[f"{before}high"] = getattr(self, f"{name}_interval").T
-        return frame(made)
+        found = {
+            name: np.column_stack([getattr(self, name), getattr(self, f"{name}_interval")])
+            for name in Statistics._fields
+        }
+        return frame({"column": np.array(self.names, dtype=object), **with_ends(found)})
 
     @property
     def second_order(self) -> Array:
@@ -147,10 +147,10 @@ def sobol_indices(
         chosen = np.flatnonzero([len(own) for own in players(model)])
         explanation = _of_others(model, X, ranges, target, sample_weight, chosen)
         place = chosen.tolist()
-    ends, found = explanation.intervals(level), dict[str, Array]()
-    for name, kind in (("share", "share"), ("first_order", "first"), ("total", "total")):
+    found = dict[str, Array]()
+    for name, own in explanation.intervals(level).items():
         values = np.zeros((model.n_features_in_, 3))
-        values[place] = np.column_stack([getattr(explanation.indices, kind)[:, 0], ends[kind]])
+        values[place] = own
         found[name], found[f"{name}_interval"] = values[:, 0], values[:, 1:]
     return SobolIndices(
         names=feature_names(model), level=level, explanation=explanation, places=place, **found
@@ -185,9 +185,9 @@ def _of_ours(model: Any, X: Any, ranges: Ranges | None, weights: Any) -> Explana
         )
     places = [int(columns[0]) for columns in table_columns(model)]
     ends = np.array(ranges, dtype=float)[places] - scaler.centre[chosen, None]
-    ends /= scaler.scale[chosen, None]
-    Z, pairs = np.zeros((1, len(chosen))), tuple((float(low), float(high)) for low, high in ends)
-    return replace(own, Z=Z, weights=np.ones(1), left_out=None, ranges=pairs)
+    pairs = tuple((low, high) for low, high in (ends / scaler.scale[chosen, None]).tolist())
+    Z, p = np.zeros((1, len(chosen))), np.ones(1)
+    return replace(own, Z=Z, weights=p, left_out=None, ranges=pairs)
 
 
 def _of_others(
@@ -216,7 +216,7 @@ def _of_others(
         chosen=np.arange(d),
         n_columns=d,
         players=(*parts, rest) if len(rest) else tuple(parts),
-        ranges=() if ranges is None else tuple((float(a), float(b)) for a, b in ranges),
+        ranges=tuple(ranges or ()),
     )
 
 
@@ -242,8 +242,6 @@ def interaction_shares(
     if _is_ours(model, target):
         inside, found = set(chosen.tolist()), model.interactions_
         return [pair for pair in found if columns is None or set(pair[:2]) <= inside]
-    if len(chosen) < 2:
-        return []
     explanation = _of_others(model, X, None, target, sample_weight, chosen)
     pairs = explanation.pairs_among(range(len(chosen)))
     return [(int(chosen[a]), int(chosen[b]), share) for a, b, share in pairs]

@@ -6,6 +6,7 @@ or without cross-validation: everything but ``alpha`` as it was fitted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -25,7 +26,6 @@ from nablasso.estimators.validation import column_indices, feature_names, group_
 from nablasso.inspection import canvas
 from nablasso.types import Array
 
-SMALLEST = 1e-3  # last alpha, as a fraction of the first
 LINES = 8  # variables of a path with a colour and a name
 BARS = 20  # variables with a bar, where a path has no importances
 LARGEST_AREA, SMALLEST_AREA = 900.0, 40.0  # of the nodes of a graph, in square points
@@ -58,39 +58,21 @@ def single_fit(model: Any) -> Any:
     return kind(**{name: known[name] for name in names if name in known} | fitted)
 
 
-def path_of(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, n_alphas: int = 30, alphas: Any = None
-) -> Path:
-    """The path that a fitted selector lies on, of ``alphas`` or ``n_alphas`` of them."""
-    single, chosen = single_fit(model), float(model.alpha_)
-    eps = 1e-2 if isinstance(model, SparseGradientEstimator) else SMALLEST
-    asked = {"n_alphas": n_alphas, "eps": eps} if alphas is None else {"alphas": alphas}
-    return replace(path(single, X, y, sample_weight, **asked), chosen=chosen)
-
-
 @dataclass
 class PathDisplay(canvas.Display):
     """A regularisation path: importance of each variable against alpha, largest alpha left.
 
     Paths without importances (hierarchical kernels) are drawn as bars over the alphas at which a
     variable is selected.
-
-    Examples
-    --------
-    >>> from nablasso import DerivativeLasso, path
-    >>> from nablasso.datasets import make_product
-    >>> from nablasso.inspection import PathDisplay
-    >>> data = make_product(40, 3, random_state=0)
-    >>> along = path(DerivativeLasso(), data.X, data.y, n_alphas=5)
-    >>> display = PathDisplay(along).plot()  # doctest: +SKIP
     """
 
     path: Path
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
-        """The path that a fitted selector lies on: :func:`path_of`, whose options it takes."""
-        return cls(path_of(estimator, X, y, sample_weight, **options))
+        """The path that a fitted selector lies on, with the options of :func:`nablasso.path`."""
+        along = path(single_fit(estimator), X, y, sample_weight, **options)
+        return cls(replace(along, chosen=float(estimator.alpha_)))
 
     def _draw(self, ax: Any) -> Any:
         ax = self._open(ax)
@@ -105,8 +87,8 @@ class PathDisplay(canvas.Display):
         ax.set_xlabel("alpha  (fewer variables ← → more variables)")
         if self.path.chosen is not None and alphas[-1] <= self.path.chosen <= alphas[0]:
             ax.axvline(self.path.chosen, color="0.25", linestyle="--", linewidth=1)
-            place: Any = {"xycoords": ("data", "axes fraction"), "ha": "center"}
-            canvas.note(ax, "chosen", (self.path.chosen, 1.0), (0, 3), **place)
+            axes: Any = ax.get_xaxis_transform()
+            ax.text(self.path.chosen, 1.01, "chosen", transform=axes, ha="center", fontsize=9)
         return ax
 
     def _lines(self, ax: Any, importances: Any) -> None:
@@ -115,14 +97,12 @@ class PathDisplay(canvas.Display):
         order = order[importances.max(axis=0)[order] > 0]
         for a in order[LINES:]:
             ax.plot(alphas, importances[:, a], color="0.8", linewidth=1)
-        labels = []
         for colour, a in zip(canvas.COLOURS, order[:LINES], strict=False):
             ax.plot(alphas, importances[:, a], color=colour, linewidth=2, label=shorten(names[a]))
-            labels.append((float(importances[-1, a]), names[a], colour))
         canvas.tidy(ax)
         ax.set_ylim(bottom=0)
         ax.set_ylabel("importance")
-        canvas.end_labels(ax, labels)
+        canvas.legend(ax)
         if len(order) > LINES:
             subtitle(ax, f"grey: {len(order) - LINES} weaker variables")
 
@@ -131,14 +111,11 @@ class PathDisplay(canvas.Display):
         entered = path.entered
         order = np.argsort(-entered, kind="stable")
         order = order[entered[order] > 0][:BARS]
-        ratio = path.alphas[1] / path.alphas[0] if len(path.alphas) > 1 else 0.5
         for place, a in enumerate(order):
             inside = path.alphas[path.support[:, a]]
-            lefts, widths = inside * ratio**0.5, inside * (ratio**-0.5 - ratio**0.5)
-            colour = (
-                canvas.BLUE if path.chosen is None or entered[a] >= path.chosen else canvas.GREY
-            )
-            ax.barh(np.full(len(inside), place), widths, left=lefts, height=0.6, color=colour)
+            chosen = path.chosen is None or entered[a] >= path.chosen
+            looks: Any = {"color": canvas.BLUE if chosen else canvas.GREY, "markersize": 8}
+            ax.plot(inside, np.full(len(inside), place), "s-", linewidth=6, **looks)
         canvas.tidy(ax)
         ax.grid(visible=False, axis="y")
         canvas.rows_down(ax, [path.names[a] for a in order])
@@ -193,27 +170,25 @@ class DagDisplay(canvas.Display):
     @property
     def places(self) -> dict[Hashable, tuple[float, float]]:
         """Place of each node: depth downwards; rows are ordered by the places of the parents."""
-        rows: dict[int, list[Hashable]] = {}
-        for node, depth in self.depths.items():
-            rows.setdefault(depth, []).append(node)
         places: dict[Hashable, tuple[float, float]] = {}
-        widest = max(map(len, rows.values()), default=1)
-        for depth in sorted(rows):
-            above = {node: [places[v][0] for v in self.parents[node]] for node in rows[depth]}
-            ordered = sorted(
-                (float(np.mean(above[node] or [0])), self.labels[node], k)
-                for k, node in enumerate(rows[depth])
-            )
-            row = [rows[depth][k] for _, _, k in ordered]
+
+        def below_its_parents(node: Hashable) -> tuple[float, str]:
+            above = [places[parent][0] for parent in self.parents[node]]
+            return float(np.mean(above or [0])), self.labels[node]
+
+        sizes = Counter(self.depths.values())
+        widest = max(sizes.values(), default=1)
+        for depth in sorted(sizes):
+            row = [node for node, own in self.depths.items() if own == depth]
+            row.sort(key=below_its_parents)
             half = (len(row) / widest) ** 0.5 if len(row) > 1 else 0.0
             for node, x in zip(row, np.linspace(-half, half, len(row)), strict=True):
                 places[node] = (float(x), -float(depth))
         return places
 
     def _draw(self, ax: Any) -> Any:
-        places = self.places
-        rows = sorted({y for _, y in places.values()})
-        widest = max((sum(y == row for _, y in places.values()) for row in rows), default=1)
+        places, sizes = self.places, Counter(self.depths.values())
+        rows, widest = [-depth for depth in sorted(sizes)], max(sizes.values(), default=1)
         size = np.clip([1.5 + widest, 1.2 * len(rows) + 1], [6, 3], [16, 9])
         ax = self._open(ax, tuple(size.tolist()))
         largest = max(self.weights.values(), default=0.0) or 1.0
@@ -227,12 +202,9 @@ class DagDisplay(canvas.Display):
                 [x], [y], s=area, color=fill, edgecolors=canvas.BLUE, linewidths=1.5, zorder=2
             )
             looks: Any = {"ha": "center", "va": "top", "fontsize": 8, "zorder": 3}
-            down = (0.0, -float(np.sqrt(area)) / 2 - 3)
-            turned = 0 if widest <= 9 else 25
-            canvas.note(
-                ax, self.labels[node], (x, y), down, rotation=turned, color="black", **looks
-            )
-        ax.set_yticks(rows, [str(int(-y)) for y in rows])
+            looks |= {"textcoords": "offset points", "rotation": 0 if widest <= 9 else 25}
+            ax.annotate(self.labels[node], (x, y), (0.0, -float(np.sqrt(area)) / 2 - 3), **looks)
+        ax.set_yticks(rows, [str(-y) for y in rows])
         ax.set_xticks([])
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
@@ -325,24 +297,16 @@ class EdrDisplay(canvas.Display):
         ax.legend(frameon=False, fontsize=9, ncols=shown, handlelength=1, **place)
 
     def _rows(self, ax: Any) -> None:
-        first = self.projections[:, 0]
-        if self.projections.shape[1] == 1:
-            second, y_label = self.y, "target"
-            if self.is_classes:
-                labels, second = np.unique(self.y, return_inverse=True)
-                ax.set_yticks(range(len(labels)), [shorten(str(label)) for label in labels])
-            canvas.dots(ax, first, second)
-        else:
-            second, y_label = self.projections[:, 1], "direction 2"
-            if not self.is_classes:
-                points = ax.scatter(first, second, c=self.y, cmap="viridis", s=18, linewidths=0)
-                colour_bar(ax, points, "target")
-            for k, label in enumerate(np.unique(self.y) if self.is_classes else ()):
-                mine, colour = self.y == label, canvas.COLOURS[k % len(canvas.COLOURS)]
-                looks: Any = {"marker": "os^Dv<>p"[k % 8], "markersize": 5, "alpha": 0.7}
-                canvas.dots(
-                    ax, first[mine], second[mine], colour, label=shorten(str(label)), **looks
-                )
-            if self.is_classes:
-                ax.legend(frameon=False, fontsize=9)
-        name_axes(ax, "direction 1", y_label)
+        labels, colours = np.empty(0), self.y
+        if self.is_classes:
+            labels, colours = np.unique(self.y, return_inverse=True)
+        alone = self.projections.shape[1] == 1
+        second = colours if alone else self.projections[:, 1]
+        looks: Any = {"cmap": "viridis", "s": 18, "linewidths": 0}
+        points = ax.scatter(self.projections[:, 0], second, c=colours, **looks)
+        if self.is_classes:
+            names = [shorten(str(label)) for label in labels]
+            ax.legend(points.legend_elements(num=None)[0], names, frameon=False, fontsize=9)
+        elif not alone:
+            colour_bar(ax, points, "target")
+        name_axes(ax, "direction 1", "target" if alone else "direction 2")

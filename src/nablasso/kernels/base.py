@@ -27,7 +27,7 @@ the product of its weights, a point with its weight. Only the first ``MAX_ROWS``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
@@ -36,6 +36,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator
 
+from nablasso.data.table import weighted_quantiles
 from nablasso.errors import InvalidParameterError
 from nablasso.types import Array
 
@@ -197,10 +198,6 @@ class Kernel(BaseEstimator, ABC):
         """Bind the kernel to evaluation points ``Z`` (m, d) and centres ``X`` (n, d)."""
 
     @abstractmethod
-    def diagonal(self, X: Array) -> Array:
-        """``k(x_i, x_i)``, shape (n,)."""
-
-    @abstractmethod
     def derivative_diagonal(self, X: Array) -> Array:
         """``L^{aa}[i, i]``: squared norm of the functional "derivative a at x_i", (n, d)."""
 
@@ -211,6 +208,10 @@ class Kernel(BaseEstimator, ABC):
     def __call__(self, Z: Array, X: Array) -> Array:
         """Gram matrix between ``Z`` and ``X``, shape (m, n)."""
         return self.between(np.asarray(Z, dtype=float), np.asarray(X, dtype=float)).gram()
+
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """``Z`` to the Gram matrix with centres ``X``, whose own part is computed once."""
+        return lambda Z: self.between(Z, X).gram()
 
     def __add__(self, other: Kernel) -> Kernel:
         """Sum of two kernels."""
@@ -250,9 +251,10 @@ class _Combined(Kernel):
         """Bind all terms to evaluation points and centres."""
         return _CombinedOperator([(c, kernel.between(Z, X)) for c, kernel in self.terms()])
 
-    def diagonal(self, X: Array) -> Array:
-        """Sum of the diagonals."""
-        return np.asarray(sum(c * kernel.diagonal(X) for c, kernel in self.terms()))
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """Of all terms."""
+        terms = [(c, kernel.against(X)) for c, kernel in self.terms()]
+        return lambda Z: np.asarray(sum(c * gram(Z) for c, gram in terms))
 
     def derivative_diagonal(self, X: Array) -> Array:
         """Sum of the derivative diagonals."""
@@ -355,9 +357,5 @@ def weighted_median(values: Array, weights: Array) -> float:
     """Middle of the smallest and largest value that halve the weight: the median when equal."""
     if (weights == weights[0]).all():  # the usual case: a partition instead of a sort
         return float(np.median(values))
-    order = np.argsort(values, kind="stable")
-    values, below = values[order], np.cumsum(weights[order])
-    half = below[-1] / 2
-    low = np.searchsorted(below, half * (1 - 1e-12))
-    high = min(np.searchsorted(below, half * (1 + 1e-12)), len(values) - 1)
-    return float((values[low] + values[high]) / 2)
+    low, high = (weighted_quantiles(side * values, weights, [0.5])[0] for side in (1, -1))
+    return float((low - high) / 2)

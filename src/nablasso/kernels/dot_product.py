@@ -19,7 +19,9 @@ nothing, and are flat far outside, so an outlier does not dominate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -43,9 +45,9 @@ class DotProductKernel(ScalarKernel):
         """Bind to evaluation points and centres."""
         return ProfileOperator(self, Z @ X.T, Z, X)
 
-    def diagonal(self, X: Array) -> Array:
-        """``phi(|x|^2)``."""
-        return self.profile(np.einsum("ia,ia->i", X, X))[0]
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """One product."""
+        return lambda Z: self.first_two(Z @ X.T)[0]
 
     def derivative_diagonal(self, X: Array) -> Array:
         """``phi'(|x|^2) + phi''(|x|^2) x_a^2``."""
@@ -127,10 +129,10 @@ class AdditivePower(Kernel):
         """Bind to evaluation points and centres."""
         return _AdditiveOperator(self, Z, X)
 
-    def diagonal(self, X: Array) -> Array:
-        """``(offset + |Phi(x)|^2)^order``."""
-        Phi, _ = self.features(X)
-        return self._outer().profile(np.einsum("ib,ib->i", Phi, Phi))[0]
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """The features of ``X`` once, and no slopes."""
+        gram = self._outer().against(self._values(X))
+        return lambda Z: gram(self._values(Z))
 
     def derivative_diagonal(self, X: Array) -> Array:
         """``psi' |J_a|^2 + psi'' (J_a . Phi_a)^2`` with ``psi`` the power."""
@@ -146,65 +148,73 @@ class AdditivePower(Kernel):
         knots, root = self._knots()
         delta = X[:, :, None] - knots
         bumps = np.exp(-(delta**2) / (2 * WIDTH**2))
-        if self.centre is None:
-            bumps0 = np.exp(-(knots**2) / (2 * WIDTH**2))
-            Phi = (bumps - bumps0) @ root
-        else:
-            Phi = bumps @ root - self.centre
-        J = (bumps * delta / -(WIDTH**2)) @ root
+        return self._mapped(bumps, root), self._scaled((bumps * delta / -(WIDTH**2)) @ root)
+
+    def _values(self, X: Array) -> Array:
+        """``Phi`` alone."""
+        knots, root = self._knots()
+        return self._mapped(np.exp(-((X[:, :, None] - knots) ** 2) / (2 * WIDTH**2)), root)
+
+    def _mapped(self, bumps: Array, root: Array) -> Array:
+        if self.centre is not None:
+            return self._scaled(bumps @ root - self.centre)
+        at_zero = np.exp(-(self._knots()[0] ** 2) / (2 * WIDTH**2))
+        return self._scaled((bumps - at_zero) @ root)
+
+    def _scaled(self, features: Array) -> Array:
         if self.scale is not None:
-            Phi *= np.asarray(self.scale)[:, None]
-            J *= np.asarray(self.scale)[:, None]
-        return Phi.reshape(len(X), -1), J.reshape(len(X), -1)
+            features *= np.asarray(self.scale)[:, None]
+        return features.reshape(len(features), -1)
 
     def _knots(self) -> tuple[Array, Array]:
         if not isinstance(self.rank, int | np.integer) or self.rank < 3:
             raise InvalidParameterError(
                 f"rank must be an integer of at least 3; got {self.rank!r}."
             )
-        knots = np.linspace(-REACH, REACH, self.rank)
-        G = np.exp(-((knots[:, None] - knots) ** 2) / (2 * WIDTH**2))
-        w, V = eigh(G)
-        return knots, V / np.sqrt(np.maximum(w, 1e-8)) @ V.T
+        return _knots_of(int(self.rank))
 
     def _outer(self) -> Polynomial:
         return Polynomial(self.order, self.offset)
 
 
-class _AdditiveOperator(KernelOperator):
+@cache
+def _knots_of(rank: int) -> tuple[Array, Array]:
+    """Knots, and the root of the inverse of their Gram matrix."""
+    knots = np.linspace(-REACH, REACH, rank)
+    G = np.exp(-((knots[:, None] - knots) ** 2) / (2 * WIDTH**2))
+    w, V = eigh(G)
+    return knots, V / np.sqrt(np.maximum(w, 1e-8)) @ V.T
+
+
+class _AdditiveOperator(ProfileOperator):
     """The dot-product operator of the features between two multiplications by ``J``."""
 
     def __init__(self, kernel: AdditivePower, Z: Array, X: Array) -> None:
         self.shape = (len(Z), X.shape[1], int(kernel.rank))
         Phi_z, self.J_z = kernel.features(Z)
         Phi_x, self.J_x = (Phi_z, self.J_z) if X is Z else kernel.features(X)
-        self.inner = ProfileOperator(kernel._outer(), Phi_z @ Phi_x.T, Phi_z, Phi_x)
-
-    def gram(self) -> Array:
-        return self.inner.gram()
+        super().__init__(kernel._outer(), Phi_z @ Phi_x.T, Phi_z, Phi_x)
 
     def push(self, v: Array) -> tuple[Array, Array]:
-        return self.inner.push(self._lift(v))
+        return super().push(self._lift(v))
 
     def pull(self, u: Array, v: Array, carry: Array) -> Array:
-        return self._lower(self.inner.pull(u, self._lift(v), carry))
+        return self._lower(super().pull(u, self._lift(v), carry))
 
     def slopes(self, u: Array) -> Array:
-        return self._lower(self.inner.slopes(u))
+        return self._lower(super().slopes(u))
 
     def dense(self) -> tuple[Array, Array]:
         """``D`` and ``L``; the features are summed first, so nothing of size rank^2 is held."""
-        m, d, r = self.shape
-        K1, K2 = self.inner.K1, self.inner.K2
-        J_z, J_x = self.J_z.reshape(m, d, r), self.J_x.reshape(-1, d, r)
-        Phi_z, Phi_x = self.inner.Z.reshape(m, d, r), self.inner.X.reshape(-1, d, r)
+        J_z, Phi_z = (F.reshape(self.shape) for F in (self.J_z, self.Z))
+        J_x, Phi_x = (F.reshape(-1, *self.shape[1:]) for F in (self.J_x, self.X))
         along_z = np.einsum("iat,jat->iaj", J_z, Phi_x)
         along_x = np.einsum("iat,jat->iaj", Phi_z, J_x)
-        L = np.einsum("ij,iaj,ibj->iajb", K2, along_z, along_x)
+        L = np.einsum("ij,iaj,ibj->iajb", self.K2, along_z, along_x)
         both = np.einsum("iat,jat->iaj", J_z, J_x)
-        for a in range(d):
-            L[:, a, :, a] += K1 * both[:, a]
-        return K1[:, None, :] * along_z, L
+        for a in range(self.shape[1]):
+            L[:, a, :, a] += self.K1 * both[:, a]
+        return self.K1[:, None, :] * along_z, L
 
     def _lift(self, v: Array) -> Array:
         return np.asarray(np.repeat(v, self.shape[2], axis=1) * self.J_x)

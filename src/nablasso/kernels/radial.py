@@ -25,7 +25,7 @@ one-dimensional kernels are kept up to ``KEEP_BYTES`` and recomputed per block o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import comb
 
@@ -43,6 +43,8 @@ from nablasso.kernels.base import (
 )
 from nablasso.types import Array
 
+_Block = tuple[slice, Array, Array, Array, Array]
+
 KEEP_BYTES = 256 << 20  # one-dimensional kernels that are kept, not recomputed
 
 
@@ -58,9 +60,17 @@ class RadialKernel(ScalarKernel):
         r /= 2
         return ProfileOperator(self, r, Z, X)
 
-    def diagonal(self, X: Array) -> Array:
-        """``phi(0)`` for every point."""
-        return np.full(len(X), self._at_zero()[0])
+    def against(self, X: Array) -> Callable[[Array], Array]:
+        """Half the squared distances by one product: values need no more digits."""
+        centres, halves = -X.T, np.einsum("ia,ia->i", X, X) / 2
+
+        def gram(Z: Array) -> Array:
+            r = Z @ centres
+            r += halves
+            r += np.einsum("ia,ia->i", Z, Z)[:, None] / 2
+            return self.first_two(np.maximum(r, 0.0, out=r))[0]
+
+        return gram
 
     def derivative_diagonal(self, X: Array) -> Array:
         """``-phi'(0)`` for every point and variable."""
@@ -183,12 +193,6 @@ class Anova(Kernel):
         """Bind to evaluation points and centres."""
         return _AnovaOperator(self._base(), self._order(), Z, X)
 
-    def diagonal(self, X: Array) -> Array:
-        """``sum_s C(d, s) phi(0)^s``."""
-        d, phi = X.shape[1], self._base()._at_zero()[0]
-        total = sum(comb(d, s) * phi**s for s in range(1, self._order() + 1))
-        return np.full(len(X), float(total))
-
     def derivative_diagonal(self, X: Array) -> Array:
         """``-phi'(0) E_a`` with all one-dimensional kernels at ``phi(0)``."""
         d = X.shape[1]
@@ -219,12 +223,10 @@ class _AnovaOperator(KernelOperator):
     def __init__(self, base: RadialKernel, order: int, Z: Array, X: Array) -> None:
         base._at_zero()
         self.base, self.order, self.Z, self.X = base, order, Z, X
-        blocks = list(row_blocks(len(Z), X.size))
-        keep = 3 * 8 * len(Z) * X.size <= KEEP_BYTES
-        self._kept = [(rows, self._factors(rows)) for rows in blocks] if keep else None
-        self._rows = blocks
+        keep = 4 * 8 * len(Z) * X.size <= KEEP_BYTES
+        self._kept = list(self._made()) if keep else None
         self._gram = np.empty((len(Z), len(X)))
-        for rows, (k, _, _) in self._blocks():
+        for rows, k, *_ in self._blocks():
             self._gram[rows] = sum(_symmetric(k, order)[1:])
 
     def gram(self) -> Array:
@@ -232,61 +234,54 @@ class _AnovaOperator(KernelOperator):
 
     def push(self, v: Array) -> tuple[Array, None]:
         Dv = np.empty(len(self.Z))
-        for rows, (k, slope, _) in self._blocks():
-            Dv[rows] = -np.einsum("aij,aij,ja->i", slope, self._first(k), v)
+        for rows, _, _, first, _ in self._blocks():
+            Dv[rows] = -np.einsum("aij,ja->i", first, v)
         return Dv, None
 
     def pull(self, u: Array, v: Array, carry: None) -> Array:  # noqa: ARG002 nothing is shared
         G = np.empty(self.Z.shape)
-        for rows, (k, slope, mixed) in self._blocks():
-            E = self._first(k)
-            outer = E * u
+        for rows, k, slope, first, own in self._blocks():
+            G[rows] = np.einsum("aij,j->ia", first, u) + np.einsum("aij,ja->ia", own, v)
             if self.order > 1:
-                outer += self._others(k, -slope * v.T[:, None, :])
-            G[rows] = np.einsum("aij,aij->ia", slope, outer)
-            G[rows] += np.einsum("aij,aij,ja->ia", mixed, E, v)
+                others = self._others(k, -slope * v.T[:, None, :])
+                G[rows] += np.einsum("aij,aij->ia", slope, others)
         return G
 
     def slopes(self, u: Array) -> Array:
         G = np.empty(self.Z.shape)
-        own = np.broadcast_to(u, (len(self.Z), len(self.X)))
-        for rows, (k, slope, _) in self._blocks():
-            G[rows] = np.einsum("aij,aij,ij->ia", slope, self._first(k), own[rows])
+        coef = np.broadcast_to(u, (len(self.Z), len(self.X)))
+        for rows, _, _, first, _ in self._blocks():
+            G[rows] = np.einsum("aij,ij->ia", first, coef[rows])
         return G
 
     def dense(self) -> tuple[Array, Array]:
-        k, slope, mixed = self._factors(slice(None))
-        E = self._first(k)
-        D = (slope * E).transpose(1, 0, 2)
+        _, k, slope, first, own = self._block(slice(None))
         L = np.einsum("aij,bij->iajb", -slope, slope)
         if self.order != 2:  # E_ab of two variables
             both = 1 + k.sum(axis=0) - k[:, None] - k if self.order == 3 else np.zeros((1, 1, 1, 1))
             L *= both.transpose(2, 0, 3, 1)
-        for a, own in enumerate(mixed * E):
-            L[:, a, :, a] = own
-        return D, L
+        for a, block in enumerate(own):
+            L[:, a, :, a] = block
+        return first.transpose(1, 0, 2), L
 
-    def _blocks(self) -> Iterator[tuple[slice, tuple[Array, Array, Array]]]:
-        if self._kept is not None:
-            yield from self._kept
-        else:
-            for rows in self._rows:
-                yield rows, self._factors(rows)
+    def _blocks(self) -> Iterable[_Block]:
+        return self._made() if self._kept is None else self._kept
 
-    def _factors(self, rows: slice) -> tuple[Array, Array, Array]:
-        """``k_a``, ``dk_a/dz_a`` and ``d^2 k_a/dz_a dx_a`` for a block, each (d, rows, n)."""
+    def _made(self) -> Iterator[_Block]:
+        return (self._block(rows) for rows in row_blocks(len(self.Z), self.X.size))
+
+    def _block(self, rows: slice) -> _Block:
+        """Rows; ``k_a``, ``k'_a``, ``k'_a E_a`` and ``k''_a E_a`` there, each (d, rows, n)."""
         delta = self.Z[rows].T[:, :, None] - self.X.T[:, None, :]
         square = delta**2
         k, d1, d2 = self.base.profile(square / 2)
-        return k, d1 * delta, -d1 - d2 * square
-
-    def _first(self, k: Array) -> Array:
-        """``E_a`` for all variables, (d, rows, n)."""
-        if self.order == 1:
-            return np.ones_like(k)
         e = _symmetric(k, self.order)
-        without = e[1] - k
-        return 1 + without if self.order == 2 else 1 + without + e[2] - k * without
+        E = without = np.ones_like(k)  # a symmetric polynomial of the other variables
+        for s in range(1, self.order):
+            without = e[s] - k * without
+            E = E + without
+        slope = d1 * delta
+        return rows, k, slope, slope * E, (-d1 - d2 * square) * E
 
     def _others(self, k: Array, q: Array) -> Array:
         """``sum_{b != a} E_ab q_b`` for all ``a``, (d, rows, n)."""

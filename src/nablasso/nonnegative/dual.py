@@ -51,16 +51,13 @@ class PSDTangent:
         top, rest = eigenvalues[first:], eigenvalues[:first]
         across = top[:, None] / (top[:, None] - rest)
         self._weights = np.hstack([2 * across, np.ones((len(top), len(top)))]) / l2
-        self._P = Phi @ U if len(top) else np.zeros((len(Phi), 0))
-        self._first = first
+        self._P = Phi @ U
         self._top = np.ascontiguousarray(self._P[:, first:])
         self._W = None if mass is None else U[:, first:].T @ mass @ U
 
     def __call__(self, slopes: Array, c: Array) -> tuple[Array, Array]:
         """Changes of values (n,) and integral: two products with ``P`` and its top part."""
         top = self._top
-        if not top.shape[1]:
-            return np.zeros(len(self._P)), np.zeros_like(c)
         X = -(top * slopes[:, None]).T @ self._P
         if self._W is not None:
             X -= c[0] * self._W
@@ -80,11 +77,7 @@ class PSDTangent:
 
     def diagonal(self) -> Array:
         """Its diagonal ``sum_jk Theta_jk P_ij^2 P_ik^2 / l2``, not negative."""
-        squares = self._P**2
-        top = squares[:, self._first :]
-        if not top.shape[1]:
-            return np.zeros(len(self._P))
-        return np.asarray(np.einsum("ij,ij->i", top @ self._weights, squares))
+        return np.asarray(np.einsum("ij,ij->i", self._top**2 @ self._weights, self._P**2))
 
     def mass_diagonal(self) -> Array:
         """Minus the derivative of the integral in its multiplier: ``sum Theta * W^2``."""

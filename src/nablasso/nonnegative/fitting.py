@@ -12,7 +12,7 @@ down by factors of ``STEP``; losses with bounded slopes, and ``solver="fista"``,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,7 +25,6 @@ from nablasso.nonnegative.dual import Block, DualProblem, LinearBlock, PSDBlock,
 from nablasso.nonnegative.model import Bumps, LinearModel, PSDModel
 from nablasso.nonnegative.solvers import Climb, fista, interior, newton, solve
 from nablasso.nonnegative.task import Task
-from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array, Index
 
@@ -42,8 +41,7 @@ class FittedTask:
     """Block functions in the units of the task, and how good they are.
 
     ``functions`` has one entry per block. ``primal`` is the objective of these functions, ``gap``
-    bounds its distance from the optimum (nan where a model has no such bound). ``point`` is what a
-    later fit of the same rows can start from.
+    bounds its distance from the optimum (nan where a model has no such bound).
     """
 
     functions: list[Any]
@@ -51,7 +49,6 @@ class FittedTask:
     gap: float
     n_iter: int
     status: Status
-    point: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,6 @@ class PSDFitter:
     """A task with its features; every weight of the penalties uses the same ones."""
 
     task: Task
-    verbose: int = 0
     solver: str = "auto"
 
     def path(
@@ -67,35 +63,31 @@ class PSDFitter:
     ) -> Iterator[FittedTask]:
         """Fits at several ``(l1, l2)``, from heavy to light, each started by the one before."""
         limit = SOLVERS[self.solver] if max_iter is None else max_iter
-        watch, point, reached = Watch(self.verbose), None, 0.0
+        point, reached = None, 0.0
         for l1, l2 in weights:
             if point is None:
-                point, reached = self._first(l1, l2)
-            solution, point = self._descend(
-                l1, l2, point, reached, tol=tol, max_iter=limit, watch=watch
-            )
+                point, reached = self.start(l1, l2)
+            solution, point = self._descend(l1, l2, point, reached, tol=tol, max_iter=limit)
             reached = float(np.max(l2))
             yield self._unpack(solution)
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
         """The factor of each block; blocks of the same rank share one."""
-        task, made = self.task, dict[int, Factor]()
-        X, n = task.X * task.scales, len(task.X)
-        most = [(task.rank or n) * (1 if sign else FREE) for sign in task.nonnegative]
-        ranks = [min(n, rank) for rank in most]
+        task, n, made = self.task, len(self.task.X), dict[int, Factor]()
+        ranks = [min(n, (task.rank or n) * (1 if sign else FREE)) for sign in task.nonnegative]
         for rank in set(ranks):
+            given = task.X * task.scales, task.weights, rank
             rng = np.random.default_rng(task.random_state)
-            made[rank] = make_factor(X, task.weights, rank, rng, task.height, task.constant)
+            made[rank] = make_factor(*given, rng, task.height, task.constant)
         return tuple(made[rank] for rank in ranks)
 
     @cached_property
     def features(self) -> tuple[Array, ...]:
         """Features of the rows for each block, shared as the factors are."""
         X = self.task.X * self.task.scales
-        distinct = {id(factor): factor for factor in self.factors}
-        made = {key: factor.features(X) for key, factor in distinct.items()}
-        return tuple(made[id(factor)] for factor in self.factors)
+        made = {factor: factor.features(X) for factor in set(self.factors)}
+        return tuple(made[factor] for factor in self.factors)
 
     @cached_property
     def mass(self) -> Array | None:
@@ -107,13 +99,12 @@ class PSDFitter:
 
     def problem(self, l1: Array, l2: Array) -> DualProblem:
         """The dual at these weights."""
-        task, blocks = self.task, []
-        for b, nonnegative in enumerate(task.nonnegative):
-            block: Block = LinearBlock(self.features[b], float(l2[b]))
-            if nonnegative:
-                block = PSDBlock(self.features[b], float(l1[b]), float(l2[b]), self.mass)
-            blocks.append(block)
-        return DualProblem(task.loss, task.weights, tuple(blocks), task.mixing, task.offset)
+        task = self.task
+        blocks: tuple[Block, ...] = tuple(
+            PSDBlock(Phi, float(a), float(b), self.mass) if sign else LinearBlock(Phi, float(b))
+            for sign, Phi, a, b in zip(task.nonnegative, self.features, l1, l2, strict=True)
+        )
+        return DualProblem(task.loss, task.weights, blocks, task.mixing, task.offset)
 
     def _descend(
         self, l1: Array, l2: Array, point: SlopePoint, reached: float, *, tol: float, **limits: Any
@@ -139,7 +130,7 @@ class PSDFitter:
         solution = solve(newton, problem, point, tol=tol, **limits)
         return replace(solution, n_iter=before + solution.n_iter), solution.point
 
-    def _first(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
+    def start(self, l1: Array, l2: Array) -> tuple[SlopePoint, float]:
         """Where the first fit starts, and for which weight that is good enough."""
         task = self.task
         if task.normalise:
@@ -165,10 +156,10 @@ class PSDFitter:
             (factor.psd_model if nonnegative else factor.linear_model)(theta).composed(task.scales)
             for factor, nonnegative, theta in blocks
         ]
-        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status, s.point)
+        return FittedTask(functions, s.primal, s.gap, s.n_iter, s.status)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """Features ``Phi`` of the anchors ``Z`` (r, d) with Cholesky factor ``L``."""
 
@@ -226,13 +217,13 @@ class Factor:
 def make_factor(
     X: Array,
     weights: Array,
-    rank: int | None,
+    rank: int,
     rng: np.random.Generator,
     height: float = 1.0,
     constant: float = 0.0,
 ) -> Factor:
     """Factor with at most ``rank`` anchors among the rows of ``X``."""
-    Z = X[choose_anchors(X, weights, len(X) if rank is None else min(rank, len(X)), rng)]
+    Z = X[choose_anchors(X, weights, rank, rng)]
     K = np.exp(-0.5 * cdist(Z, Z, "sqeuclidean"))
     return Factor(Z, cholesky(K, lower=True), height, constant)
 

@@ -31,18 +31,13 @@ PROX_STEPS = 60
 
 
 class RowLoss(ABC):
-    """A convex function of the outputs of each row; ``n`` rows, ``p`` outputs."""
+    """A convex function of the ``p`` outputs of each of ``n`` rows."""
 
-    n_outputs: int = 1
     bounded: bool = False  # slopes live in a box, and coordinates are in (0, 1)
 
     @abstractmethod
     def value(self, Z: Array) -> Array:
         """``l_i(z_i)`` for outputs (n, p), infinite outside the domain."""
-
-    def gradient(self, Z: Array) -> Array:
-        """Gradients (n, p): the slopes that belong to ``Z``."""
-        return self.slopes(self.coordinates(Z))
 
     @abstractmethod
     def coordinates(self, Z: Array) -> Array:
@@ -95,8 +90,7 @@ class PoissonLoss(RowLoss):
     def value(self, Z: Array) -> Array:
         """Loss; zero outputs are allowed where y is zero."""
         z, y = Z[:, 0], self.y
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = self.slope * (z - y) - xlogy(y, np.maximum(z, TINY)) + xlogy(y, y)
+        inside = self.slope * (z - y) - xlogy(y, np.maximum(z, TINY)) + xlogy(y, y)
         return np.where((z > 0) | ((y == 0) & (z >= 0)), inside, np.inf)
 
     def coordinates(self, Z: Array) -> Array:
@@ -139,11 +133,6 @@ class SquaredLoss(RowLoss):
     """``sum_s (y_s - z_s)^2`` for targets (n, p)."""
 
     y: Array
-
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """Number of outputs."""
-        return int(self.y.shape[1])
 
     def value(self, Z: Array) -> Array:
         """Sum of squares."""
@@ -192,7 +181,6 @@ class GaussianLoss(RowLoss):
     """
 
     y: Array
-    n_outputs = 2
 
     def value(self, Z: Array) -> Array:
         """Negative log-likelihood."""
@@ -271,11 +259,6 @@ class PinballLoss(RowLoss):
     levels: Array
     bounded = True
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        """Number of levels."""
-        return len(self.levels)
-
     def value(self, Z: Array) -> Array:
         """Mean over the levels."""
         e = self.y[:, None] - Z
@@ -287,7 +270,7 @@ class PinballLoss(RowLoss):
 
     def coordinates_of(self, slopes: Array, Z: Array) -> Array:  # noqa: ARG002
         """``a + tau``, whatever the outputs: at the kink they do not say the slope."""
-        return np.clip(self.n_outputs * slopes + self.levels, 0.0, 1.0)
+        return np.clip(len(self.levels) * slopes + self.levels, 0.0, 1.0)
 
     def start(self, Z: Array) -> Array:
         """Slopes zero."""
@@ -295,7 +278,7 @@ class PinballLoss(RowLoss):
 
     def slopes(self, t: Array) -> Array:
         """``u - tau`` divided by the number of levels."""
-        return np.asarray((t - self.levels) / self.n_outputs)
+        return np.asarray((t - self.levels) / len(self.levels))
 
     def conjugate(self, t: Array) -> Array:
         """``-a y``."""
@@ -303,11 +286,11 @@ class PinballLoss(RowLoss):
 
     def ascent(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
         """``z - y`` divided by the number of levels."""
-        return np.asarray((Z - self.y[:, None]) / self.n_outputs)
+        return np.asarray((Z - self.y[:, None]) / len(self.levels))
 
     def jacobian(self, t: Array) -> Array:
         """The identity divided by the number of levels."""
-        p = self.n_outputs
+        p = len(self.levels)
         return np.asarray(np.broadcast_to(np.eye(p) / p, (len(t), p, p)))
 
     def curvature(self, t: Array, Z: Array) -> Array:  # noqa: ARG002
@@ -316,7 +299,7 @@ class PinballLoss(RowLoss):
 
     def prox(self, Z: Array, step: Array | float) -> Array:
         """Towards ``y`` by at most ``step tau`` from below and ``step (1 - tau)`` from above."""
-        s = np.asarray(step) / self.n_outputs
+        s = np.asarray(step) / len(self.levels)
         return Z + np.clip(self.y[:, None] - Z, -s * (1 - self.levels), s * self.levels)
 
 

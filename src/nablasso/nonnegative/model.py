@@ -81,21 +81,18 @@ class Bumps:
         """The factors of some variables."""
         return Bumps(self.centres[:, chosen], self.precisions[:, chosen])
 
-    def composed(self, scale: Array, shift: Array | float = 0.0) -> Bumps:
-        """Bumps as functions of ``x`` where they were functions of ``x * scale + shift``.
+    def composed(
+        self, scale: Array, shift: Array | float = 0.0, columns: Index | None = None
+    ) -> Bumps:
+        """Bumps of ``x`` where they were functions of ``x[columns] * scale + shift``.
 
-        Where a scale is zero, no bump may depend on that variable but through ``shift = z``.
+        ``columns`` number all variables, by default in their order. Where a scale is zero, no bump
+        may depend on that variable but through ``shift = z``.
         """
         safe = np.where(scale != 0, scale, 1.0)
         centres = np.where(scale != 0, (self.centres - shift) / safe, 0.0)
-        return Bumps(centres, self.precisions * scale**2)
-
-    def spread(self, columns: Index, n_features: int) -> Bumps:
-        """Bumps of more variables, constant in the new ones."""
-        centres = np.zeros((len(self), n_features))
-        precisions = np.zeros_like(centres)
-        centres[:, columns], precisions[:, columns] = self.centres, self.precisions
-        return Bumps(centres, precisions)
+        made = Bumps(centres, self.precisions * scale**2)
+        return made if columns is None else made.columns(np.argsort(columns))
 
     def times(self, other: Bumps) -> tuple[Bumps, Array]:
         """All products ``g_i h_j`` (i slow, j fast) as bumps and the logs of their factors.
@@ -118,33 +115,32 @@ class Bumps:
         return bumps, np.exp(logs - 0.25 * float(np.sum(np.log(2 * np.pi * variance))))
 
 
-def pair_integrals(bumps: Bumps, box: Array | None = None) -> Array:
-    """``W[i, j]``, the integral of ``g_i g_j`` over the space or a box of shape (d, 2)."""
-    return np.exp(sum_of_logs(bumps, range(bumps.centres.shape[1]), box))
+def pair_integrals(
+    bumps: Bumps, box: Array | None = None, variables: Iterable[int] | None = None
+) -> Array:
+    """``W[i, j]``, the integral of ``g_i g_j`` over the space or a box of shape (d, 2).
 
-
-def sum_of_logs(bumps: Bumps, variables: Iterable[int], box: Array | None = None) -> Array:
-    """Logs of the integrals over some of the variables, shape (m, m)."""
+    Over some of the ``variables`` where these are given.
+    """
     logs = np.zeros((len(bumps), len(bumps)))
-    for a in variables:
+    for a in range(bumps.centres.shape[1]) if variables is None else variables:
         interval = None if box is None else (float(box[a, 0]), float(box[a, 1]))
-        logs += _log_integral(bumps.centres[:, a], bumps.precisions[:, a], interval)
-    return logs
+        logs += _log_integral(bumps.columns(np.array([a])), interval)
+    return np.exp(logs)
 
 
-def _log_integral(z: Array, p: Array, interval: tuple[float, float] | None) -> Array:
+def _log_integral(bumps: Bumps, interval: tuple[float, float] | None) -> Array:
     """Logs of the integrals of all products of two bumps of one variable."""
-    total = p[:, None] + p
-    safe = np.where(total > 0, total, 1.0)
-    centre = ((p * z)[:, None] + p * z) / safe
-    log_factor = -0.5 * (p[:, None] * p / safe) * (z[:, None] - z) ** 2
+    products, log_factor = bumps.times(bumps)
+    shape = len(bumps), len(bumps)
+    centre, total = (v.reshape(shape) for v in (products.centres, products.precisions))
     if (total <= 0).any() and (interval is None or not np.isfinite(interval).all()):
         raise InvalidParameterError(
             "A function with a constant part has no integral over an unbounded region. Give a "
             "bounded box, or a base measure."
         )
-    root = np.sqrt(safe)
-    logs = log_factor + LOG_ROOT_TWO_PI - np.log(root)
+    root = np.sqrt(np.where(total > 0, total, 1.0))
+    logs = log_factor.reshape(shape) + LOG_ROOT_TWO_PI - np.log(root)
     if interval is None:
         return np.asarray(logs)
     low, high = interval
@@ -167,13 +163,11 @@ class OnBumps:
         """Number of variables."""
         return int(self.bumps.centres.shape[1])
 
-    def composed(self, scale: Array, shift: Array | float = 0.0) -> Self:
-        """``x -> f(x * scale + shift)``: the function in other units."""
-        return replace(self, bumps=self.bumps.composed(scale, shift))
-
-    def spread(self, columns: Index, n_features: int) -> Self:
-        """The same function of its variables, as columns among ``n_features``."""
-        return replace(self, bumps=self.bumps.spread(columns, n_features))
+    def composed(
+        self, scale: Array, shift: Array | float = 0.0, columns: Index | None = None
+    ) -> Self:
+        """``x -> f(x[columns] * scale + shift)``: the function in other units and order."""
+        return replace(self, bumps=self.bumps.composed(scale, shift, columns))
 
     def _by_rows(self, rule: Callable[[Array], Array], X: Array) -> Array:
         """``rule`` at the rows of ``X``, in blocks of bounded memory."""
@@ -241,7 +235,7 @@ class PSDModel(OnBumps):
     def marginal(self, columns: Index) -> PSDModel:
         """The function of ``columns`` left when all other variables are integrated out."""
         rest = np.setdiff1d(np.arange(self.n_features), columns)
-        W = np.exp(sum_of_logs(self.bumps, rest.tolist()))
+        W = pair_integrals(self.bumps, variables=rest.tolist())
         return PSDModel(self.bumps.columns(columns), schur_factor(self.factor, W))
 
     def given(self, columns: Index, values: Array) -> PSDModel:
@@ -255,14 +249,14 @@ class PSDModel(OnBumps):
 
         ``x`` are the variables numbered ``columns``.
         """
-        model = self.composed(scale, shift)
+        model = self.composed(scale, shift, columns)
         mass = model.integral() * np.exp(log_height) if abs(log_height) < LARGEST_LOG else 0.0
         if not 0 < mass < np.inf:
             raise InvalidDataError(
                 f"The density in {len(scale)} columns is too large or too small for floating-point "
                 "numbers. Use fewer columns, or other units."
             )
-        model = (model * float(np.exp(log_height))).spread(columns, len(columns))
+        model = model * float(np.exp(log_height))
         return model * (1 / model.integral())
 
     def sample(self, n_samples: int, rng: np.random.Generator) -> Array:
@@ -273,14 +267,12 @@ class PSDModel(OnBumps):
         for a in range(d):
             F, rest = self.factor, range(a + 1, d)
             if rest:
-                F = schur_factor(F, np.exp(sum_of_logs(self.bumps, rest)))
+                F = schur_factor(F, pair_integrals(self.bumps, variables=rest))
             bumps = self.bumps.columns(np.array([a]))
             grid = _panels(bumps)
             kappa = bumps.values(grid.reshape(-1, 1))  # (nodes, m)
-            step = CHUNK if a else n_samples  # before the first coordinate all rows are the same
-            for start in range(0, n_samples, step):
-                rows = slice(start, start + step)
-                u = heights[rows] if a else heights[:1]
+            for rows in row_blocks(n_samples, 1, CHUNK if a else 64 * CHUNK):
+                u = heights[rows] if a else heights[:1]  # at first all rows are the same
                 H = [kappa @ (row[:, None] * F) for row in u]
                 density = np.array([np.einsum("tq,tq->t", h, h) for h in H])  # (rows, nodes)
                 out[rows, a] = _invert(density, grid, uniform[rows, a])
@@ -362,12 +354,8 @@ def _invert(density: Array, grid: Array, uniform: Array) -> Array:
     half = (grid[:, -1] - grid[:, 0]) / (_nodes[-1] - _nodes[0])
     masses = np.cumsum((values @ _weights) * half, axis=1)
     target = uniform * masses[:, -1]
-    if len(masses) == 1:
-        panel = np.searchsorted(masses[0], target, side="right")
-    else:
-        panel = np.sum(masses <= target[:, None], axis=1)
-    panel = np.minimum(panel, n_panels - 1)
-    row = np.zeros(len(target), dtype=np.intp) if len(masses) == 1 else np.arange(len(target))
+    panel = np.minimum(np.sum(masses <= target[:, None], axis=1), n_panels - 1)
+    row = np.arange(len(target)) % len(masses)  # one density of all, or one of each
     before = np.where(panel > 0, masses[row, np.maximum(panel - 1, 0)], 0.0)
     coefficients = _primitive @ values[row, panel].T  # (NODES + 1, samples)
     wanted = (target - before) / half[panel]

@@ -30,7 +30,6 @@ from scipy.optimize import OptimizeResult, minimize
 
 from nablasso.nonnegative.dual import DualProblem, Evaluation, LinearBlock, SlopePoint, Tangent
 from nablasso.problems import conjugate_gradients, top_eigenvalue
-from nablasso.progress import Watch
 from nablasso.solvers import Status
 from nablasso.types import Array
 
@@ -76,9 +75,7 @@ class Climb:
     point: SlopePoint
     tol: float
     max_iter: int
-    watch: Watch | None = None
     n_iter: int = 0
-    n_evaluations: int = 0
     primal: float = np.inf
     dual: float = -np.inf
     parameters: list[Array] = field(default_factory=list)
@@ -91,9 +88,6 @@ class Climb:
 
     def note(self, evaluation: Evaluation) -> None:
         """Take in one evaluation."""
-        self.n_evaluations += 1
-        if self.watch is not None:
-            self.watch(self.n_evaluations, self.gap)
         if evaluation.dual > self.dual:
             self.dual, self.point = evaluation.dual, evaluation.point
         problem, each = self.problem, zip(self.problem.blocks, evaluation.parameters, strict=True)
@@ -115,13 +109,12 @@ def solve(
     *,
     tol: float,
     max_iter: int,
-    watch: Watch | None = None,
 ) -> Climb:
     """Follow a method from ``start`` until the gap is at most ``tol``.
 
     A method gives the evaluation at the start, then one for each step, and ends when it stalls.
     """
-    best = Climb(problem, start, tol, max_iter, watch)
+    best = Climb(problem, start, tol, max_iter)
     try:
         for here in method(best, start):
             if here is not None:
@@ -141,10 +134,10 @@ def solve(
 # ---------------------------------------------------------------------------- Newton's method
 
 
-def newton(climb: Climb, start: SlopePoint, many: int = MANY) -> Steps:
-    """Newton steps in the coordinates ``t``, after quasi-Newton steps if rows are ``many``."""
+def newton(climb: Climb, start: SlopePoint) -> Steps:
+    """Newton steps in the coordinates ``t``, after quasi-Newton steps if rows are many."""
     space = Coordinates(climb.problem, start)
-    if len(climb.problem.weights) > many:
+    if len(climb.problem.weights) > MANY:
         _quasi_newton(climb, space, start)
     x = space.pack(climb.point)
     found: tuple[Array, Evaluation] | None = (x, space.evaluate(x))
@@ -256,9 +249,9 @@ def _quasi_newton(climb: Climb, space: Coordinates, start: SlopePoint) -> None:
 # ----------------------------------------------------------------- the interior point method
 
 
-def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
-    """Interior point steps for a loss with bounded slopes, by matrices up to order ``dense``."""
-    path = _Path(climb.problem, start, dense)
+def interior(climb: Climb, start: SlopePoint) -> Steps:
+    """Interior point steps for a loss with bounded slopes."""
+    path = _Path(climb.problem, start)
     yield path.here
     while path.advance():
         yield path.here
@@ -267,9 +260,9 @@ def interior(climb: Climb, start: SlopePoint, dense: int = DENSE) -> Steps:
 class _Path:
     """The current point: ``u``, both sides of the residual, and what the dual says at ``u``."""
 
-    def __init__(self, problem: DualProblem, start: SlopePoint, dense: int) -> None:
-        self.problem, self.dense = problem, dense
-        self.w = problem.weights[:, None] / problem.loss.n_outputs
+    def __init__(self, problem: DualProblem, start: SlopePoint) -> None:
+        self.problem = problem
+        self.w = problem.weights[:, None] / len(problem.mixing)
         self.u = np.clip(start.t, INSIDE, 1 - INSIDE)
         self.here = self._evaluate(self.u)
         e = self._residual(self.here)
@@ -281,7 +274,7 @@ class _Path:
         u, above, below, w = self.u, self.above, self.below, self.w
         e = self._residual(self.here)
         D = above / (1 - u) + below / u
-        invert = normal_solver(self.problem, self.here, D, self.dense)
+        invert = normal_solver(self.problem, self.here, D)
         du = invert(w * e)
         da, db = self._sides(du, 0.0, 0.0)
         mu = self._target(e, du, da, db)
@@ -340,15 +333,10 @@ class _Path:
         return 0.0
 
 
-def normal_solver(
-    problem: DualProblem, here: Evaluation, D: Array, dense: int = DENSE, **accuracy: Any
-) -> Map:
-    """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p).
-
-    ``accuracy`` is that of conjugate gradients above order ``dense``.
-    """
+def normal_solver(problem: DualProblem, here: Evaluation, D: Array) -> Map:
+    """Solutions of ``(w (-z'(u) + Diag D)) x = g`` for any ``g`` (n, p)."""
     tangents = _tangents(problem, here)
-    if D.size <= dense:
+    if D.size <= DENSE:
         return _factorised(problem, tangents, D)
     w, M = problem.weights[:, None] / D.shape[1], problem.mixing
     precondition = _preconditioner(problem, tangents, D)
@@ -358,7 +346,7 @@ def normal_solver(
         F = [tangent(slopes[:, b], np.zeros(0))[0] for b, tangent in enumerate(tangents)]
         return np.asarray(w * (D * x - np.column_stack(F) @ M.T))
 
-    options: Any = {"tol": FINE, "max_iter": PRODUCTS, **accuracy, "precondition": precondition}
+    options: Any = {"tol": FINE, "max_iter": PRODUCTS, "precondition": precondition}
     return lambda g: conjugate_gradients(product, g.copy(), **options)[0]
 
 

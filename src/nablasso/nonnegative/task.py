@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, null_space
@@ -56,8 +56,7 @@ NOISE = 0.1  # to start from, in variances of the target
 BOUNDS = ((-8.0, 5.0), (-6.0, 8.0), (float(np.log(1e-6)), 2.0))  # logs: scales, signal, noise
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     """A Gaussian base measure with independent coordinates, in the units of the task."""
 
     mean: Array
@@ -94,10 +93,6 @@ class Task:
     base: Base | None = None
     rank: int | None = 200
     random_state: int = 0
-
-    def outputs(self, F: Array) -> Array:
-        """Outputs (k, p) of block values (k, m)."""
-        return np.asarray(self.offset + F @ self.mixing.T)
 
     def integral_matrix(self, bumps: Bumps) -> Array:
         """Integrals of products of bumps (units of ``X``) with respect to the base measure.

@@ -36,7 +36,7 @@ from nablasso.regression.models import BENT_PAIRS, FEWER_STEPS, NO_GROUPS, ROUGH
 from nablasso.regression.noise import PLAIN, Unwarped, Warp
 from nablasso.regression.spread import Spread
 from nablasso.search.few import Decision
-from nablasso.spaces import Function, RepresenterSpace
+from nablasso.spaces import Function
 from nablasso.types import Array, Index
 
 UNWARPED = 3  # families that are tried without assumptions
@@ -236,18 +236,14 @@ def parts_of(functions: Sequence[Summand]) -> Predictor:
 
 def odds_of(few: FewRows, model: Model) -> list[tuple[Function, Spread | None]]:
     """Log-odds of each target as functions of the columns, and how sure they are."""
-    columns = np.flatnonzero(np.isin(few.labels, model.groups))
     total = float(few.weights.sum())  # a class that is not there is rare
     counts = np.clip(few.weights @ (few.targets > 0), 0.5, total - 0.5)
     found: list[tuple[Function, Spread | None]] = [
         (Function(float(b), NO_GROUPS), None) for b in np.log(counts / (total - counts))
     ]
-    X = few.X[:, columns]
-    position = few.positions(model)[few.labels[columns]]
-    for k, one in enumerate(few.log_odds(model) if len(columns) else []):
+    for k, one in enumerate(few.log_odds(model) if len(model.groups) else []):
         if one is not None:
-            kernel, scales = model.family.fitted(X, few.weights, np.exp(one.logs)[position])
-            space = RepresenterSpace(kernel, X, scales)
+            columns, space = few.space(model, np.exp(one.logs))
             function = Function(one.mode.intercept, columns, space, one.mode.u)
             r = float(np.exp(one.noise))
             found[k] = function, Spread(r, one.mode.noise, 1 / r)

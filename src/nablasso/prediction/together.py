@@ -322,12 +322,13 @@ def _alone(
 
     ``even`` has the target as it is explained, through its warp if any.
     """
+    assert whole.space is not None
     Z, t, weights = even.standardised(even.fresh), even.y[even.fresh], even.weights[even.fresh]
     left_out = level.intercept + judged.values(Z)
     errors, many = t - left_out, float(even.weights.sum()) / len(whole.space.X)
     error = float(weights @ errors**2) / float(weights.sum())
-    spread = Spread(noise / many, None, error / noise)
-    part = Unwarped.of(whole, (level.intercept, 1.0), warp, errors, weights, spread)
+    spread = Spread(noise / many, np.ones(len(whole.space.X)), error / noise)
+    part = Unwarped(whole, level.intercept, 1.0, warp, errors, weights, spread)
     return Contender((part,), part.back(left_out))
 
 

@@ -28,11 +28,11 @@ terms, in the metric of the rows ``x'``); of more columns the orders are a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -80,20 +80,7 @@ MOST_TRIPLES = 10
 NOTHING = 1e-9  # share of a pair that adds up
 CURVE_DRAWS, CURVE_ROWS, GRID = 200, 64, 31
 ENDS = (0.01, 0.99)  # quantiles between which a continuous column is drawn
-SHUFFLES = 5
 REFERENCES = 32  # rows that contributions start from
-
-
-class Curve(NamedTuple):
-    """A column's part in the prediction, and how sure it is, in the function's units."""
-
-    player: int
-    x: Array  # (g,) standardised; of several columns their values (g, k)
-    value: Array
-    low: Array
-    high: Array
-    low_simultaneous: Array
-    high_simultaneous: Array
 
 
 @dataclass(frozen=True)
@@ -197,9 +184,14 @@ class Explanation:
         return Statistics(self.shares[:, None], *sobol(self.values, self.law, n))
 
     def intervals(self, level: float) -> dict[str, Array]:
-        """Ends (p, 2) of every statistic."""
+        """Every statistic by name with the ends of its interval, (p, 3)."""
+        if not self.players:
+            return dict.fromkeys(Statistics._fields, np.empty((0, 3)))
         each = zip(Statistics._fields, self.indices, *self._moves, strict=True)
-        return {name: _around(at[:, 0], drawn, moved, level) for name, at, drawn, moved in each}
+        return {
+            name: np.column_stack([at, _around(at[:, 0], drawn, moved, level)])
+            for name, at, drawn, moved in each
+        }
 
     @cached_property
     def _moves(self) -> tuple[list[Array], Statistics]:
@@ -224,28 +216,6 @@ class Explanation:
             new = statistics(self.values, law, LAW_ROWS)
             found.append([b - a for a, b in zip(own, new, strict=True)])
         return Statistics(*(np.hstack(parts) for parts in zip(*found, strict=True)))
-
-    @cached_property
-    def shuffled(self) -> Array | None:
-        """By how much of the variance of y the left-out error grows when a player is shuffled.
-
-        With ``e`` the left-out errors: the mean of ``(e + f(x) - f(x shuffled))^2 - e^2``.
-        """
-        if self.left_out is None or not len(self.left_out):
-            return None
-        Z, one = self.left_out, self.functions[0]
-        y, e, p = one.observed, one.observed - one.left_out, one.weights / one.weights.sum()
-        variance = float(p @ (y - p @ y) ** 2) or 1.0
-        own = self.values(Z)[:, 0, 0]
-        rng, grown = np.random.default_rng(SEED), np.zeros(len(self.players))
-        for _ in range(SHUFFLES):
-            order = rng.permutation(len(Z))
-            for a, columns in enumerate(self.players):
-                moved = Z.copy()
-                moved[:, columns] = Z[order][:, columns]
-                change = own - self.values(moved)[:, 0, 0]
-                grown[a] += float(p @ (change * (change + 2 * e))) / SHUFFLES
-        return grown / variance
 
     # -- predictions -------------------------------------------------------------------------
 
@@ -285,20 +255,18 @@ class Explanation:
         """Triples all of whose pairs act together, by decreasing share."""
         strong = {(a, b): share for a, b, share in self.pairs if share >= TRIPLED}
         inside = sorted({a for pair in strong for a in pair})
-        chosen = [t for t in combinations(inside, 3) if set(combinations(t, 2)) <= strong.keys()]
+        chosen = [t for t in combinations(inside, 3) if strong.keys() >= {*combinations(t, 2)}]
         chosen.sort(key=lambda t: -min(strong[pair] for pair in combinations(t, 2)))
         return self._together(chosen[:MOST_TRIPLES])
 
     def _together(self, sets: Sequence[tuple[int, ...]]) -> list[Any]:
-        """Sets of players with the share in which each acts together, the largest first."""
-        n = (
-            rows_for(len(sets) * 2 ** len(sets[0]), self.centres, PAIR_ROWS, PAIR_WORK)
-            if sets
-            else 0
-        )
-        found = together(self.values, self.law, sets, n) if sets else []
-        listed = [(*some, float(share[0])) for some, share in zip(sets, found, strict=True)]
-        return sorted(listed, key=lambda one: (-one[-1], one[:-1]))
+        """Sets of players, all of one size, with their shares, the largest first."""
+        if not sets:
+            return []
+        n = rows_for(2 ** len(sets[0]) * len(sets), self.centres, PAIR_ROWS, PAIR_WORK)
+        shares = together(self.values, self.law, sets, n)
+        found = [(*some, float(share[0])) for some, share in zip(sets, shares, strict=True)]
+        return sorted(found, key=lambda one: (-one[-1], one[:-1]))
 
     def second_order(self, level: float) -> dict[tuple[int, int], list[float]]:
         """The term of each pair alone, and the ends of its interval."""
@@ -319,21 +287,18 @@ class Explanation:
 
     # -- curves ------------------------------------------------------------------------------
 
-    def curves(self, level: float) -> list[list[Curve]]:
-        """A curve of every player for each function."""
+    def curves(self, level: float) -> Iterator[tuple[int, int, Array, dict[str, Array]]]:
+        """Function, player, points (g, k), and ``value`` (g,) with its bands, one by one."""
         narrow = float(ndtri((1 + level) / 2))
-
-        def curve(player: int, k: int) -> Curve:
+        for k, player in product(range(len(self.functions)), range(len(self.players))):
             x, means, draws = self._curves[player]
             mean, apart = means[:, k], draws[:, k]
             s = np.sqrt(np.mean(apart**2, axis=1))
             ratio = np.abs(apart) / np.where(s > 0, s, 1.0)[:, None]
             wide = max(narrow, float(np.quantile(ratio.max(axis=0), level)))
-            ends = mean - narrow * s, mean + narrow * s, mean - wide * s, mean + wide * s
-            return Curve(player, x, mean, *ends)
-
-        players, functions = range(len(self.players)), range(len(self.functions))
-        return [[curve(a, k) for a in players] for k in functions]
+            curve = {"value": mean, "low": mean - narrow * s, "high": mean + narrow * s}
+            curve |= {"low_simultaneous": mean - wide * s, "high_simultaneous": mean + wide * s}
+            yield k, player, x, curve
 
     @cached_property
     def _curves(self) -> list[tuple[Array, Array, Array]]:
@@ -346,8 +311,7 @@ class Explanation:
                 F = values(points).reshape(len(grid), len(rows), len(self.functions), -1)
                 m = np.einsum("i,gifb->gfb", q, F)
                 curves.append(m - np.tensordot(at, m, axes=1))
-            x = grid[:, 0] if len(columns) == 1 else grid
-            found.append((x, curves[0][:, :, 0], curves[1] - curves[0]))
+            found.append((grid, curves[0][:, :, 0], curves[1] - curves[0]))
         return found
 
     @property
@@ -368,9 +332,9 @@ class Explanation:
     @cached_property
     def degrees(self) -> Array:
         """Effective degrees of freedom of every player, the largest over the functions."""
-        pairs = list(zip(self.functions, self.spreads, strict=True))
+        each = list(zip(self.functions, self.spreads, strict=True))
         own = [self.chosen[player] for player in self.players]
-        return np.array([max(degrees_of(f, some, spread) for f, spread in pairs) for some in own])
+        return np.array([max(degrees_of(f, some, spread) for f, spread in each) for some in own])
 
     # -- contributions -----------------------------------------------------------------------
 

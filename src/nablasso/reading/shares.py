@@ -85,7 +85,7 @@ class Statistics(NamedTuple):
     """Share, first order and total of every player, each (p, draws)."""
 
     share: Array
-    first: Array
+    first_order: Array
     total: Array
 
 

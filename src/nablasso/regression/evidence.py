@@ -50,10 +50,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.spatial.distance import pdist
 
 from nablasso.kernels import DotProductKernel, Kernel, Linear, RadialKernel
 from nablasso.types import Array, Index
@@ -86,21 +87,19 @@ class Covariance:
         F = np.ascontiguousarray(self.F[:, inside])
         return replace(self, F=F, labels=new[self.labels[inside]], n_groups=len(groups))
 
-    def rows(self, n: int) -> Covariance:
-        """The first rows."""
-        return replace(self, F=self.F[:n])
-
     def start(self) -> float:
         """An equal variance to start from: radial kernels at the median distance, others at one."""
         if not self.radial:
             return 1.0 / max(self.n_groups, 1)
-        F = self.F[:WIDTH_ROWS]
-        squares = np.einsum("ia,ia->i", F, F)
-        distances = squares + squares[:, None] - 2 * F @ F.T
-        return float(1.0 / max(np.median(distances[np.triu_indices(len(F), 1)]), 1e-12))
+        return float(1.0 / max(np.median(pdist(self.F[:WIDTH_ROWS], "sqeuclidean")), 1e-12))
+
+    def size(self, v: Array) -> float:
+        """Mean variance of a row, without the mean."""
+        K, _ = self.gram(v)
+        return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
 
     def gram(self, v: Array) -> tuple[Array, Any]:
-        """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` and :meth:`slopes` reuse."""
+        """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` reuses."""
         Z = self.F * np.sqrt(v)[self.labels]
         if isinstance(self.kernel, DotProductKernel):
             return self.kernel.first_two(Z @ Z.T)
@@ -129,16 +128,6 @@ class Covariance:
             moved = np.einsum("ia,ia->a", self.F, carry.slopes(M)) / np.maximum(scales, 1e-150)
         return np.asarray(np.bincount(self.labels, moved, minlength=self.n_groups), dtype=float)
 
-    def slopes(self, u: Array, v: Array, carry: Any) -> Array:
-        """Gradients (n, m) of ``sum_j u_j k(x_j, .)`` at the rows, in the units of ``F``."""
-        scales = np.sqrt(v)[self.labels]
-        if not isinstance(carry, np.ndarray):
-            return np.asarray(carry.slopes(u) * scales)
-        W = carry * u
-        if self.radial:
-            return np.asarray(scales**2 * (self.F * W.sum(axis=1)[:, None] - W @ self.F))
-        return np.asarray(scales**2 * (W @ self.F))
-
 
 @dataclass(frozen=True)
 class Solved:
@@ -150,14 +139,14 @@ class Solved:
     units: Array
     r: float
     carry: Any
-    noise: Array | None = None
-    copies: Array | None = None
+    noise: Array
+    copies: Array | None
 
     def left_out(self, folds: Sequence[Index] | None = None) -> tuple[Array, Array]:
         """Residuals (n, q) of left-out rows, and the log density of each row, or of each fold."""
         if folds is None:
             p, U = np.diag(self.P)[:, None], self.U
-            if self.copies is not None and self.noise is not None:
+            if self.copies is not None:
                 w, own = self.copies[:, None], (self.copies * self.noise)[:, None]
                 p, U = (1 - 1 / w) / (self.r * own) + p / w**2, U / w
             density = 0.5 * np.log(p / self.units) - 0.5 * U**2 / (p * self.units)
@@ -177,15 +166,15 @@ class Solved:
 class Evidence:
     """A covariance and the targets it explains.
 
-    ``Y`` (n, q); ``noise`` is None for equal independent noise, (n,) variances or an (n, n) matrix;
-    ``known`` when the noise is ``noise`` itself (``r c = 1``). ``nothing`` is the value without
-    columns, see :func:`without_columns`. ``copies`` (n,) are the equal rows that each stands for,
-    the noise being divided by them.
+    ``Y`` (n, q); ``noise`` are (n,) variances or an (n, n) matrix; ``known`` when the noise is
+    ``noise`` itself (``r c = 1``). ``nothing`` is the value without columns, see
+    :func:`without_columns`. ``copies`` (n,) are the equal rows that each stands for, the noise
+    being divided by them.
     """
 
     covariance: Covariance
     Y: Array
-    noise: Array | None = None
+    noise: Array
     known: bool = False
     nothing: float = 0.0
     copies: Array | None = None
@@ -206,19 +195,19 @@ class Evidence:
 
     def value(self, v: Array, r: float) -> float:
         """Minus the log evidence by a Cholesky factor alone; ``FAILED`` where there is none."""
-        A, _, r = self._matrix(v, r)
-        n = len(A)
+        A, r = with_noise(self.covariance.gram(v)[0], r, self.noise)
         L, info = lapack.dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info:
             return FAILED
-        W = lapack.dpotrs(L, np.column_stack([self.Y, np.ones(n)]), lower=1)[0]
+        W = lapack.dpotrs(L, np.column_stack([self.Y, np.ones(len(A))]), lower=1)[0]
         s = float(W[:, -1].sum())
         U = W[:, :-1] - np.outer(W[:, -1], W[:, :-1].sum(axis=0) / s)
         return self._total(U, 2 * float(np.log(np.diag(L)).sum()), s, r)[0]
 
     def solve(self, v: Array, r: float) -> Solved | None:
         """Everything that gradients and left-out rows need; None where there is no factor."""
-        A, carry, r = self._matrix(v, r)
+        K, carry = self.covariance.gram(v)
+        A, r = with_noise(K, r, self.noise)
         factored = restricted_inverse(A)
         if factored is None:
             return None
@@ -228,6 +217,20 @@ class Evidence:
         if value >= FAILED:
             return None
         return Solved(value, P, U, units, r, carry, self.noise, self.copies)
+
+    def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
+        """The formula, less the value without columns, and the units."""
+        n, q = len(self.Y) + self.repeated, self.n_varying
+        logdet += self.repeated * np.log(r)
+        quadratic = np.einsum("it,it->t", self.Y, U)
+        units = np.full(len(quadratic), 1 / r) if self.known else quadratic / (n - 1)
+        units = np.where(np.any(self.Y != 0, axis=0), units, 1.0)
+        if not (np.isfinite(quadratic).all() and (units > 0).all()):
+            return FAILED, units
+        value = 0.5 * (n - 1) * float(np.log(units).sum()) + 0.5 * q * (logdet + np.log(s / n))
+        if self.known:
+            value += 0.5 * r * float(quadratic.sum())
+        return float(value) - self.nothing, units
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Value and gradient at ``x``: logs of the variances, then of the noise."""
@@ -264,67 +267,36 @@ class Evidence:
         asked[groups] = np.inf
         return asked
 
-    def size(self, v: Array) -> float:
-        """Mean variance of a row under the kernel, without the mean."""
-        K, _ = self.covariance.gram(v)
-        return max(float(np.trace(K) - K.sum() / len(K)) / len(K), 1e-12)
-
-    def _matrix(self, v: Array, r: float) -> tuple[Array, Any, float]:
-        """``A``, what gradients reuse, and the noise with the floor under it."""
-        K, carry = self.covariance.gram(v)
-        n = len(K)
-        r = r + FLOOR * float(np.trace(K)) / n
-        if self.noise is None or self.noise.ndim == 1:
-            K.flat[:: n + 1] += r * (1.0 if self.noise is None else self.noise)
-        else:
-            K += r * self.noise
-        return K, carry, r
-
-    def _total(self, U: Array, logdet: float, s: float, r: float) -> tuple[float, Array]:
-        """The formula, less the value without columns, and the units."""
-        n, q = len(self.Y) + self.repeated, self.n_varying
-        logdet += self.repeated * np.log(r)
-        quadratic = np.einsum("it,it->t", self.Y, U)
-        units = np.full(len(quadratic), 1 / r) if self.known else quadratic / (n - 1)
-        units = np.where(np.any(self.Y != 0, axis=0), units, 1.0)
-        if not (np.isfinite(quadratic).all() and (units > 0).all()):
-            return FAILED, units
-        value = 0.5 * (n - 1) * float(np.log(units).sum()) + 0.5 * q * (logdet + np.log(s / n))
-        if self.known:
-            value += 0.5 * r * float(quadratic.sum())
-        return float(value) - self.nothing, units
-
 
 def without_columns(
-    Y: Array, noise: Array | None, *, known: bool = False, copies: Array | None = None
+    Y: Array, noise: Array, *, known: bool = False, copies: Array | None = None
 ) -> Solved:
     """The same without any column: ``A = N``."""
-    n = len(Y)
-    A = np.eye(n) if noise is None else np.diag(noise) if noise.ndim == 1 else noise.copy()
-    factored = restricted_inverse(A)
-    if factored is None:
+    none = Covariance(Linear(), np.empty((len(Y), 0)), np.empty(0, dtype=np.intp), 0)
+    solved = Evidence(none, Y, noise, known, copies=copies).solve(np.empty(0), 1.0)
+    if solved is None:
         raise np.linalg.LinAlgError("The shape of the noise must be a positive definite matrix.")
-    P, logdet, s = factored
-    U = P @ Y
-    no_columns = Covariance(Linear(), np.empty((n, 0)), np.empty(0, dtype=np.intp), 0)
-    value, units = Evidence(no_columns, Y, noise, known, copies=copies)._total(U, logdet, s, 1.0)
-    units = np.where(units > 0, units, 1.0)  # of a constant target
-    return Solved(value, P, U, units, 1.0, None, noise, copies)
+    return solved
 
 
-def against(M: Array, noise: Array | None) -> float:
-    """Trace of ``M N``."""
-    if noise is None:
-        return float(np.trace(M))
+def with_noise(K: Array, r: float, noise: Array) -> tuple[Array, float]:
+    """``A`` in the memory of ``K``, and the noise with the floor under it."""
+    n = len(K)
+    r = r + FLOOR * float(np.trace(K)) / n
     if noise.ndim == 1:
-        return float(np.diag(M) @ noise)
-    return float(np.einsum("ij,ij->", M, noise))
+        K.flat[:: n + 1] += r * noise
+    else:
+        K += r * noise
+    return K, r
 
 
-def shaped(noise: Array | None, U: Array) -> Array:
+def against(M: Array, noise: Array) -> float:
+    """Trace of ``M N``."""
+    return float(np.diag(M) @ noise if noise.ndim == 1 else np.einsum("ij,ij->", M, noise))
+
+
+def shaped(noise: Array, U: Array) -> Array:
     """``N U``."""
-    if noise is None:
-        return U
     return np.asarray(noise @ U if noise.ndim == 2 else noise[:, None] * U)
 
 
@@ -352,12 +324,7 @@ SETTLED = 0.01
 NOISE_STEPS = 2  # of the noise of a radial kernel before each look at the derivatives
 
 
-class Walked(NamedTuple):
-    """The best pass of a walk: groups by decreasing share in the fit, variances, noise."""
-
-    order: Index
-    variances: Array
-    noise: float
+Walked = tuple[Index, Array, float]  # groups by decreasing share in the fit, variances, noise
 
 
 def walk(evidence: Evidence) -> Walked | None:
@@ -375,7 +342,7 @@ def walk(evidence: Evidence) -> Walked | None:
         share, new = _radial_step(part, v, solved) if radial else _product_step(part, v, solved)
         if solved.value < least:
             order = np.argsort(-share, kind="stable")
-            least, best = solved.value, Walked(alive[order], v[order], solved.r)
+            least, best = solved.value, (alive[order], v[order], solved.r)
         moved = float(np.max(np.abs(new - v)) / max(new.max(), 1e-300))
         stays = new >= (FLAT if radial else FADED) * new.max()
         if moved < SETTLED and abs(r / solved.r - 1) < SETTLED:
@@ -413,17 +380,12 @@ def _product_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Arra
 def _radial_step(part: Evidence, v: Array, solved: Solved) -> tuple[Array, Array]:
     """Derivative norm of each group, and variances in their ratio at the median distance."""
     covariance = part.covariance
-    squares = np.zeros(covariance.n_groups)
-    counts = np.bincount(covariance.labels, minlength=covariance.n_groups)
+    F, labels, squares = covariance.F, covariance.labels, np.zeros(covariance.n_groups)
     for u in solved.U.T / np.sqrt(solved.units)[:, None]:
-        slopes = covariance.slopes(u, v, solved.carry)
-        squares += np.bincount(covariance.labels, (slopes**2).mean(axis=0), covariance.n_groups)
-    squares /= counts
+        W = solved.carry * u
+        slopes = v[labels] * (F * W.sum(axis=1)[:, None] - W @ F)  # of sum_j u_j k(x_j, .)
+        squares += np.bincount(labels, (slopes**2).mean(axis=0), covariance.n_groups)
+    squares /= np.bincount(labels, minlength=covariance.n_groups)
     new = squares / max(float(squares.max()), 1e-300)
-    scaled = type(covariance)(
-        covariance.kernel,
-        covariance.F * np.sqrt(new)[covariance.labels],
-        covariance.labels,
-        covariance.n_groups,
-    )
+    scaled = replace(covariance, F=F * np.sqrt(new)[labels])
     return squares, new * scaled.start()

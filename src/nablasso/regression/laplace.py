@@ -108,7 +108,7 @@ class LogOdds(NamedTuple):
         A fit of labels without an error has no noise and a kernel of any size: where steps do not
         reach that, the noise is handed over as a share of it.
         """
-        size = float(np.log(Evidence(self.covariance, self.y[:, None]).size(np.exp(logs))))
+        size = float(np.log(self.covariance.size(np.exp(logs))))
         size = 0.0 if abs(size) <= REACH else size
         noise = size + float(np.clip(noise - size, *np.log(NOISES)))
         mode = self.mode(np.exp(logs), float(np.exp(noise)))

@@ -22,7 +22,6 @@ exact for the squared loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -43,16 +42,6 @@ PATIENCE = 2  # ridges in a row without a better leave-one-out loss
 PRECISION = 1e-14  # relative decrease at which Newton's method has arrived
 
 
-class WeightedStep(NamedTuple):
-    """One weighted ridge regression: coefficients, and what makes ``1 - h``, shape (n,).
-
-    That is the share of its residual that a row keeps when it is left out.
-    """
-
-    coef: Array
-    kept: Callable[[], Array]
-
-
 class GramRows:
     """``f = K u``: what a machine asks of the functions at the rows, with a kernel."""
 
@@ -71,17 +60,9 @@ class GramRows:
         """``u`` itself."""
         return u
 
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> WeightedStep:
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Array:
         """One Cholesky factorisation, O(n^3)."""
-        fit = WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept)
-        return WeightedStep(fit.solve(target), lambda: ridge * fit.diagonal() / weights)
-
-    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
-        """``sum_i p_i K_ii``, less ``p' K p``."""
-        trace = float(weights @ np.diagonal(self.gram))
-        return trace - float(weights @ self.gram @ weights) if fit_intercept else trace
+        return WeightedRidge(self.gram, weights, ridge, fit_intercept=fit_intercept).solve(target)
 
 
 class OnFeatures:
@@ -102,28 +83,12 @@ class OnFeatures:
         """``Phi' u``."""
         return np.asarray(u @ self.Phi)
 
-    def regress(
-        self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool
-    ) -> WeightedStep:
+    def regress(self, target: Array, weights: Array, ridge: float, *, fit_intercept: bool) -> Array:
         """One pass over the rows, O(n m^2)."""
-        weight, mean, C, cross = moments_of(self.Phi, target, weights, centre=fit_intercept)
-        A = weight * C
+        A, cross = moments_of(self.Phi, target, weights, centre=fit_intercept)
         A[np.diag_indices_from(A)] += ridge
         factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-        own = 1 / weight if fit_intercept else 0.0
-
-        def kept() -> Array:
-            psi = self.Phi - mean
-            solved = cho_solve(factor, psi.T, check_finite=False)
-            h = own + np.einsum("ij,ji->i", psi, solved)
-            return np.asarray(np.maximum(1 - weights * h, 1e-10))
-
-        return WeightedStep(cho_solve(factor, weight * cross, check_finite=False), kept)
-
-    def trace(self, weights: Array, *, fit_intercept: bool) -> float:
-        """Trace of the features' covariance."""
-        nothing = np.zeros_like(weights)
-        return float(np.trace(moments_of(self.Phi, nothing, weights, centre=fit_intercept).C))
+        return np.asarray(cho_solve(factor, cross, check_finite=False))
 
 
 class Machine(NamedTuple):
@@ -151,10 +116,18 @@ class Machines:
     sample: LossSample
     rows: GramRows | OnFeatures
 
+    @property
+    def gram(self) -> Array:
+        """``K``: what leaving rows out needs."""
+        assert isinstance(self.rows, GramRows)
+        return self.rows.gram
+
     @cached_property
     def trace(self) -> float:
-        """The natural unit of the ridge."""
-        return self.rows.trace(self.sample.weights, fit_intercept=self.sample.fit_intercept)
+        """The natural unit of the ridge: ``sum_i p_i K_ii``, less ``p' K p``."""
+        p, K = self.sample.weights, self.gram
+        trace = float(p @ np.diagonal(K))
+        return trace - float(p @ K @ p) if self.sample.fit_intercept else trace
 
     def at(self, ridge: float, offset: Array | None = None, start: Array | None = None) -> Machine:
         """Solve; ``start`` is a dual variable to start from, zero by default."""
@@ -166,8 +139,8 @@ class Machines:
         here = sample.mean_loss(o + b + f) + ridge * rows.norm2(coef, f)
         for _ in range(MAX_STEPS):
             model = sample.expansion(o + b + f)
-            step = rows.regress(model.target - o, model.weights, ridge, fit_intercept=centre)
-            move = step.coef - coef
+            new = rows.regress(model.target - o, model.weights, ridge, fit_intercept=centre)
+            move = new - coef
             f_move, b_move = rows.values(move), 0.0
             if centre:  # the model's own: the weighted mean of its residuals
                 rest = model.target - o - b - f - f_move
@@ -199,30 +172,22 @@ class Machines:
 
     def left_out(self, ridge: float, z: Array) -> Array:
         """Predictions of each row by the machine fitted without it, to second order."""
-        sample, (q, target) = self.sample, self.sample.expansion(z)
-        step = self.rows.regress(target, q, ridge, fit_intercept=sample.fit_intercept)
-        further = np.maximum(1 / step.kept() - 1, 0.0)
+        sample, q = self.sample, self.sample.expansion(z).weights
+        fit = WeightedRidge(self.gram, q, ridge, fit_intercept=sample.fit_intercept)
+        further = np.maximum(q / (ridge * fit.diagonal()) - 1, 0.0)
         slopes = sample.weights * sample.loss.gradient(sample.y, z)
         return np.asarray(z + slopes / (2 * q) * further)
 
     def best(self, floor: float = 0.0) -> BestMachine:
-        """The machine of smallest leave-one-out loss, one ridge per decade of ``RIDGE_GRID``."""
-        grid = RIDGE_GRID[::4]
-        return self.best_among((self.trace or 1.0) * grid[grid >= max(floor, SMALLEST_MACHINE)])
+        """The machine of smallest leave-one-out loss, the largest ridge among ties.
 
-    def best_ridge(self, floor: float = 0.0) -> float:
-        """Its ridge."""
-        return self.best(floor).ridge
-
-    def best_among(self, ridges: Array) -> BestMachine:
-        """The machine of smallest leave-one-out loss among ``ridges``, the largest among ties.
-
-        From the largest ridge down with warm starts, until ``PATIENCE`` ridges in a row were worse
-        than the best.
+        One ridge per decade of ``RIDGE_GRID``, at least ``floor`` of the trace, from the largest
+        down with warm starts, until ``PATIENCE`` ridges in a row were worse than the best.
         """
         best: BestMachine | None = None
         score, worse, dual = np.inf, 0, None
-        for ridge in np.sort(ridges)[::-1]:
+        grid = RIDGE_GRID[::-4]
+        for ridge in (self.trace or 1.0) * grid[grid >= max(floor, SMALLEST_MACHINE)]:
             machine = self.at(float(ridge), start=dual)
             dual = machine.dual
             left_out = self.left_out(float(ridge), machine.predictions)

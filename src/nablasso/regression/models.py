@@ -138,10 +138,6 @@ class Model:
         keep = np.delete(np.arange(len(self.groups)), position)
         return self.groups[keep], np.append(self.logs[keep], self.noise)
 
-    def same_groups(self, other: Model) -> bool:
-        """Whether both stand on the same groups."""
-        return set(self.groups.tolist()) == set(other.groups.tolist())
-
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
@@ -244,10 +240,9 @@ class FewRows:
     def base(self) -> float:
         """What the assumption costs whatever the model: see :mod:`~nablasso.regression.noise`."""
         n = self.n_rows
-        weights = None if self.copies is None else self.copies
         scale = float(np.log(self.unit[1]).sum())
-        scale -= self.assumption.jacobian(self.targets, weights)
-        price = self.assumption.price(n, 1.0 if weights is None else weights)
+        scale -= self.assumption.jacobian(self.targets, self.copies)
+        price = self.assumption.price(n, 1.0 if self.copies is None else self.copies)
         return self.empty.value + (n - 1) * scale + price
 
     def total(self, model: Model) -> float:
@@ -260,15 +255,13 @@ class FewRows:
         return int(self.labels.max(initial=-1)) + 1
 
     @cached_property
-    def shape(self) -> Array | None:
-        """Shape of the noise, weights included; None when it is the same for all rows."""
+    def shape(self) -> Array:
+        """Shape of the noise, weights included."""
         noise = self.assumption.noise(len(self.X), self.time)
         if np.ptp(self.weights) == 0:
             return noise
-        if noise is None:
-            return np.asarray(1 / self.weights)
-        root = 1 / np.sqrt(self.weights)
-        return np.asarray(noise * (root**2 if noise.ndim == 1 else np.outer(root, root)))
+        root = np.sqrt(self.weights)
+        return np.asarray(noise / (self.weights if noise.ndim == 1 else np.outer(root, root)))
 
     @cached_property
     def empty(self) -> Solved:
@@ -283,10 +276,9 @@ class FewRows:
         """All groups under a family."""
         if family.name not in self._evidence:
             covariance = family.covariance(self.X, self.labels, self.weights)
-            made = Evidence(
+            self._evidence[family.name] = Evidence(
                 covariance, self.Y, self.shape, nothing=self.empty.value, copies=self.copies
             )
-            self._evidence[family.name] = made
         return self._evidence[family.name]
 
     def cost(self, k: int) -> float:
@@ -328,7 +320,7 @@ class FewRows:
         low = np.append(np.full(m, centre - REACH), NOISE_LOGS[0])
         high = np.append(np.full(m, centre + REACH), NOISE_LOGS[1])
         x = np.clip(x, low, high)
-        size = part.size(np.exp(x[:-1][ties]))
+        size = part.covariance.size(np.exp(x[:-1][ties]))
         if x[-1] < np.log(0.01 * size):  # almost no noise is a plateau: look outside it
             louder = np.append(x[:-1], np.log(0.1 * size))
             if objective(louder)[0] < objective(x)[0] + 2.0:
@@ -348,10 +340,6 @@ class FewRows:
         """The same model on these rows."""
         return self.tune(model.family, model.groups, model.x, ties=model.ties, **options)
 
-    def smallest(self, family: Family) -> Model:
-        """Only what is kept, or nothing: 0 nats."""
-        return self.tune(family, self.kept)
-
     def solved(self, model: Model) -> Solved:
         """Everything at the variances of a model."""
         if not len(model.groups):
@@ -370,8 +358,6 @@ class FewRows:
     @property
     def precisions(self) -> Array:
         """Weights of the rows by their noise: one over its variances."""
-        if self.shape is None:
-            return np.ones(len(self.X))
         return np.asarray(1 / (self.shape if self.shape.ndim == 1 else np.diag(self.shape)))
 
     @property
@@ -382,16 +368,12 @@ class FewRows:
 
     def function(self, model: Model, target: int = 0) -> Function:
         """The fitted function of ``X``, in the units of :attr:`Y`."""
-        columns = np.flatnonzero(np.isin(self.labels, model.groups))
         solved = self.solved(model)
         u = solved.U[:, target]
         noise = solved.r * shaped(self.shape, solved.U)[:, target]
-        if not len(columns):
-            return Function(float(np.mean(self.Y[:, target] - noise)), columns)
-        v = model.variances[self.positions(model)[self.labels[columns]]]
-        X = self.X[:, columns]
-        kernel, scales = model.family.fitted(X, self.weights, v)
-        space = RepresenterSpace(kernel, X, scales)
+        if not len(model.groups):
+            return Function(float(np.mean(self.Y[:, target] - noise)), NO_GROUPS)
+        columns, space = self.space(model, model.variances)
         intercept = float(np.mean(self.Y[:, target] - space.gram @ u - noise))
         return Function(intercept, columns, space, u)
 
@@ -402,7 +384,7 @@ class FewRows:
         errors = solved.left_out()[0][:, 0]
         spread = Spread(float(np.exp(model.noise)), self.shape, float(solved.units[0]))
         function, warp = self.function(model), self.assumption.warp
-        made = Unwarped.of(function, (mean, deviation), warp, errors, self.precisions, spread)
+        made = Unwarped(function, mean, deviation, warp, errors, self.precisions, spread)
         return made, made.back(mean + deviation * (self.Y[:, 0] - errors))
 
     def standardised(self, few: FewRows) -> Array:
@@ -432,8 +414,11 @@ class FewRows:
             for y in self.targets.T
         ]
 
-    def positions(self, model: Model) -> Index:
-        """Where in the model each group is; anything for groups outside."""
-        position = np.zeros(self.n_groups, dtype=np.intp)
-        position[model.groups] = np.arange(len(model.groups))
-        return position
+    def space(self, model: Model, variances: Array) -> tuple[Index, RepresenterSpace]:
+        """A model's columns, and where its functions of them live with a variance of each group."""
+        columns = np.flatnonzero(np.isin(self.labels, model.groups))
+        of_groups = np.zeros(self.n_groups)
+        of_groups[model.groups] = variances
+        X = self.X[:, columns]
+        kernel, scales = model.family.fitted(X, self.weights, of_groups[self.labels[columns]])
+        return columns, RepresenterSpace(kernel, X, scales)

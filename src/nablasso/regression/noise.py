@@ -48,12 +48,8 @@ class Warp:
     offset: float
 
     def __call__(self, y: Array) -> Array:
-        """The warped target."""
-        return self.side * np.log(self._inner(y))
-
-    def log_slope(self, y: Array) -> Array:
-        """Log of the derivative."""
-        return -np.log(self._inner(y))
+        """The warped target; its derivative is ``exp(-side t)``."""
+        return self.side * np.log(np.maximum(self.side * (y - self.end) + self.offset, 1e-300))
 
     def back(self, t: Array) -> Array:
         """The target again."""
@@ -70,9 +66,6 @@ class Warp:
             self, end=self.side * min(self.side * self.end, float((self.side * y).min()))
         )
 
-    def _inner(self, y: Array) -> Array:
-        return np.maximum(self.side * (y - self.end) + self.offset, 1e-300)
-
     def __str__(self) -> str:
         if self.side < 0:
             return f"-log({self.end:.4g} - y + {self.offset:.3g})"
@@ -83,8 +76,9 @@ class Warp:
 class Unwarped:
     """A fitted function in the units of the target.
 
-    ``errors`` are left-out ones in its own units, in increasing order, at the ``levels`` of their
-    distribution.
+    ``mean`` and ``deviation`` are of what was explained, ``errors`` are left-out ones in its own
+    units. They count by ``weights``, the precisions of their rows: what is taken for an outlier
+    must not be averaged back through an exponential.
     """
 
     function: Function
@@ -92,27 +86,8 @@ class Unwarped:
     deviation: float
     warp: Warp | None
     errors: Array
-    levels: Array
-    spread: Spread | None = None  # how sure the function is
-
-    @classmethod
-    def of(
-        cls,
-        function: Function,
-        unit: tuple[float, float],
-        warp: Warp | None,
-        errors: Array,
-        weights: Array,
-        spread: Spread,
-    ) -> Unwarped:
-        """With the mean and deviation of what was explained, and left-out errors.
-
-        A row counts by its precision: what is taken for an outlier must not be averaged back
-        through an exponential.
-        """
-        order = np.argsort(errors, kind="stable")
-        p = weights[order] / weights.sum()
-        return cls(function, *unit, warp, errors[order], np.cumsum(p) - 0.5 * p, spread)
+    weights: Array
+    spread: Spread  # how sure the function is
 
     @property
     def columns(self) -> Index:
@@ -136,7 +111,10 @@ class Unwarped:
         """The mean of the target where the mean of what was explained is ``t``."""
         if self.warp is None:
             return t
-        spread = np.interp((np.arange(SMEARED) + 0.5) / SMEARED, self.levels, self.errors)
+        order = np.argsort(self.errors, kind="stable")
+        p = self.weights[order] / self.weights.sum()
+        even = (np.arange(SMEARED) + 0.5) / SMEARED
+        spread = np.interp(even, np.cumsum(p) - 0.5 * p, self.errors[order])
         back = (self.warp.back(t + self.deviation * e) for e in spread)
         return sum(back, np.zeros_like(t)) / SMEARED
 
@@ -164,17 +142,16 @@ class Assumption:
         """Mean log derivative of the target."""
         if self.warp is None:
             return 0.0
-        return float(np.average(self.warp.log_slope(y), axis=0, weights=weights).mean())
+        log_slopes = -self.warp.side * self.warp(y)
+        return float(np.average(log_slopes, axis=0, weights=weights).mean())
 
     def only(self, rows: Index) -> Assumption:
         """For some of the rows."""
         part = {k: v[rows] for k in ("weights", "level") if (v := getattr(self, k)) is not None}
         return replace(self, **part) if part else self
 
-    def noise(self, n: int, time: Array | None) -> Array | None:
-        """Shape of the noise: None, variances (n,) or a matrix (n, n)."""
-        if self.weights is None and self.level is None and self.serial is None:
-            return None
+    def noise(self, n: int, time: Array | None) -> Array:
+        """Shape of the noise: variances (n,) or a matrix (n, n)."""
         variances = np.ones(n)
         if self.weights is not None:
             variances = variances / self.weights

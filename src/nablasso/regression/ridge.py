@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri, dtrtri
+from scipy.linalg.lapack import dpotri
 
 from nablasso.kernels.base import row_blocks
 from nablasso.types import Array, Index
@@ -54,11 +54,6 @@ LEAVE_OUT_RIDGES = np.logspace(-4, 2, 19)  # of columns of unit length
 def best_of(errors: Array) -> int:
     """Place of the smallest error of increasing ridges: the last among ties."""
     return int(np.flatnonzero(errors <= errors.min() * (1 + TIE))[-1])
-
-
-def ridge_grid(trace: float, floor: float = 0.0) -> Array:
-    """``trace * RIDGE_GRID``, without the ridges under ``floor`` of the trace."""
-    return np.asarray((trace if trace > 0 else 1.0) * RIDGE_GRID[floor <= RIDGE_GRID])
 
 
 class Ridge:
@@ -108,13 +103,12 @@ class Ridge:
 
     def matrix(self, ridge: float) -> Array:
         """``P``, shape (n, n)."""
-        P = (self.vectors * self._inside(np.array([ridge]))[:, 0]) @ self.vectors.T
+        P = (self.vectors * self._inside(ridge)) @ self.vectors.T
         return P if self.complete else P + self._outside(np.eye(len(P))) / ridge
 
     def coefficients(self, y: Array, ridge: float) -> Array:
         """``P y`` for targets ``y`` (n,) or (n, q), without forming ``P``."""
-        g = self._inside(np.array([ridge]))[:, 0]
-        inside = np.asarray(self.vectors @ (g * (self.vectors.T @ y).T).T)
+        inside = np.asarray(self.vectors @ (self._inside(ridge) * (self.vectors.T @ y).T).T)
         return inside if self.complete else inside + self._outside(y) / ridge
 
     def feature_coefficients(self, y: Array, ridge: float) -> tuple[Array, float]:
@@ -127,39 +121,29 @@ class Ridge:
         b = float(self.weights @ (y - self.features @ w)) if self.fit_intercept else 0.0
         return np.asarray(w), b
 
-    def diagonal(self, ridges: Array) -> Array:
-        """Diagonal of ``P`` at each ridge, shape (n, ridges)."""
-        inside = self.vectors**2 @ self._inside(ridges)
-        if self.complete:
-            return np.asarray(inside)
+    def diagonal(self, ridge: float) -> Array:
+        """Diagonal of ``P``."""
+        inside = np.asarray(self.vectors**2 @ self._inside(ridge))
         reach = self.weights * (1 - self.weights if self.fit_intercept else 1.0)
-        return np.asarray(inside + reach[:, None] / ridges)
+        return inside if self.complete else inside + reach / ridge
 
     def loo_residuals(self, y: Array, ridge: float) -> Array:
         """Leave-one-out residuals at one ridge, shaped as ``y``: (n,) or (n, q)."""
-        diagonal = self.diagonal(np.array([ridge]))[:, 0]
-        return np.asarray((self.coefficients(y, ridge).T / diagonal).T)
+        return np.asarray((self.coefficients(y, ridge).T / self.diagonal(ridge)).T)
 
     def loo_errors(self, y: Array, ridges: Array) -> Array:
         """Weighted mean squared leave-one-out residual at each ridge, added up over targets."""
-        g, diagonal = self._inside(ridges), self.diagonal(ridges)
-        errors = np.zeros(len(ridges))
-        for target in np.atleast_2d(y.T):
-            Py = self.vectors @ (g * (self.vectors.T @ target)[:, None])
-            if not self.complete:
-                Py += self._outside(target)[:, None] / ridges
-            errors += self.weights @ (Py / diagonal) ** 2
-        return errors
+        return np.array([np.sum(self.weights @ self.loo_residuals(y, r) ** 2) for r in ridges])
 
     def best_ridge(self, y: Array, floor: float = 0.0) -> float:
         """Ridge of smallest leave-one-out error on the grid, at least ``floor`` of the trace."""
-        ridges = ridge_grid(self.trace, floor)
+        ridges = (self.trace or 1.0) * RIDGE_GRID[floor <= RIDGE_GRID]
         return float(ridges[best_of(self.loo_errors(y, ridges))])
 
-    def _inside(self, ridges: Array) -> Array:
-        """What multiplies ``U U'``, shape (eigenvalues, ridges)."""
-        g = 1 / (self.eigenvalues[:, None] + ridges)
-        return g if self.complete else g - 1 / ridges
+    def _inside(self, ridge: float) -> Array:
+        """What multiplies ``U U'``, one number an eigenvalue."""
+        g = 1 / (self.eigenvalues + ridge)
+        return np.asarray(g if self.complete else g - 1 / ridge)
 
     def _outside(self, y: Array) -> Array:
         """``S Q S y``."""
@@ -179,17 +163,11 @@ def _deflate(A: Array, s: Array) -> Array:
     return np.asarray(centred + above * np.outer(s, s))
 
 
-class Moments(NamedTuple):
-    """Means over rows: ``C = E phi phi'``, ``c = E phi y``, with the means removed or not."""
+def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool = True) -> tuple[Array, Array]:
+    """``Phi' Q Phi`` and ``Phi' Q y`` of features (n, m): O(n m^2), in chunks.
 
-    weight: float
-    mean: Array  # (m,); zero where no mean was removed
-    C: Array  # (m, m)
-    c: Array  # (m,)
-
-
-def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments:
-    """Of rows with features ``Phi`` (n, m), a target and positive weights: O(n m^2), in chunks."""
+    ``Q = diag(q) - q q' / sum(q)`` with positive weights ``q``; without ``centre`` the first part.
+    """
     (n, m), total = Phi.shape, float(weights.sum())
     y_mean = float(weights @ y) / total if centre else 0.0
     second = np.zeros((m, m), order="F")
@@ -201,17 +179,8 @@ def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool) -> Moments
         if m:
             weighted = phi * np.sqrt(p)[:, None]
             second = dsyrk(1.0, weighted.T, beta=1.0, c=second, lower=1, overwrite_c=1)
-    second = (second + np.tril(second, -1).T) / total  # above the diagonal there is nothing
-    if not centre:
-        return Moments(total, np.zeros(m), second, cross / total)
-    mean /= total
-    return Moments(total, mean, second - np.outer(mean, mean), cross / total)
-
-
-def centred_moments(Phi: Array, target: Array, weights: Array) -> tuple[Array, Array]:
-    """``Phi' Q Phi`` and ``Phi' Q target`` with ``Q = diag(q) - q q' / sum(q)``."""
-    weight, _, C, c = moments_of(Phi, target, weights, centre=True)
-    return weight * C, weight * c
+    second = second + np.tril(second, -1).T  # above the diagonal there is nothing
+    return (second - np.outer(mean, mean / total) if centre else second), cross
 
 
 class WeightedRidge:
@@ -244,12 +213,8 @@ class WeightedRidge:
         return np.asarray((self.root * x.T).T)
 
     def diagonal(self) -> Array:
-        """Diagonal of ``P``, from the inverse of the triangular factor."""
-        inverse = dtrtri(self.factor[0], lower=1)[0]
-        B = np.einsum("ki,ki->i", *(np.tril(inverse),) * 2)
-        if self.fit_intercept:
-            B -= self.Be**2 / self.eBe
-        return np.asarray(B * self.root**2)
+        """Diagonal of ``P``."""
+        return np.diagonal(self.matrix())
 
     def matrix(self) -> Array:
         """``P``, shape (n, n)."""
@@ -297,7 +262,7 @@ class LeaveOutRidge:
         PZ, PT = (self.ridge.coefficients(each, ridge) for each in (Zg, targets))
         core = np.eye(len(columns)) - Zg.T @ PZ
         PZC = solve(core, PZ.T, assume_a="pos", check_finite=False).T
-        diagonal = self.ridge.diagonal(np.array([ridge]))[:, 0] + np.sum(PZC * PZ, axis=1)
+        diagonal = self.ridge.diagonal(ridge) + np.sum(PZC * PZ, axis=1)
         return np.asarray((PT + PZC @ (Zg.T @ PT)) / diagonal[:, None])
 
 

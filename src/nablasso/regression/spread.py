@@ -22,8 +22,9 @@ some points between them, and interpolated there by the kernel: ``d = b + k(., C
 the matrix of the ``w``, and a line between two centres for the rough function of each column. What
 is left out is the spread at points far from all centres.
 
-**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean) is
-the effective number of parameters; what it loses when a column is held constant is the column's.
+**Degrees of freedom.** The fitted values are ``(I - r N P) y``; the trace less one (the mean),
+``tr(P K)``, is the effective number of parameters; what it loses when a column is held constant is
+the column's.
 
 Cost: O(m^3), then O(m) a point and a draw.
 """
@@ -35,28 +36,26 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from nablasso.regression.evidence import against, restricted_inverse, shaped
+from nablasso.regression.evidence import restricted_inverse, shaped, with_noise
 from nablasso.spaces import Function, RepresenterSpace
 from nablasso.types import Array, Index
 
-FLOOR = 1e-9  # of the mean diagonal, as in the evidence
 CENTRE_FLOOR = 1e-8  # of the diagonal at the centres: draws there need not be exact
 SIZES = (0.0, 0.0625, 0.25, 0.5625, 1.0, 1.5625, 2.25)  # t: squares of even steps
-CHUNK = 1 << 22  # numbers of a kernel matrix at a time
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Noise ``r`` over the kernel's variance, its shape ``N`` (None: the same) and the unit."""
+    """Noise ``r`` over the kernel's variance, its shape ``N`` and the unit."""
 
     noise: float
-    shape: Array | None
+    shape: Array
     unit: float
 
     def draws(self, function: Function, centres: Array, count: int, seed: int) -> Draws:
         """Differences from a function with these rows, at ``centres`` (k, d) besides."""
         space, columns = function.space, function.columns
-        if not isinstance(space, RepresenterSpace) or function.u is None:
+        if space is None:
             return Draws(None, columns, np.zeros((0, count)), np.zeros(count))
         X = np.vstack([space.X, centres[:, columns]])
         n, m = len(space.X), len(X)
@@ -66,7 +65,7 @@ class Spread:
         y = own[:n] + self.noise * shaped(self.shape, function.u[:, None])[:, 0]
         size, unit = self._rough_size(K[:n, :n], D[:n, :n], y)
         K += size * D
-        L = np.linalg.cholesky(self._noisy(K[:n, :n]))
+        L = np.linalg.cholesky(with_noise(K[:n, :n].copy(), self.noise, self.shape)[0])
         B = solve_triangular(L, np.column_stack([K[:n], y, np.ones(n)]), lower=True)
         B, z, one = B[:, :-2], B[:, -2], B[:, -1]
         level = float(one @ z) / float(one @ one)
@@ -88,7 +87,8 @@ class Spread:
         """Variance of the rough functions, and the unit with them."""
         values, squares = np.zeros((2, len(SIZES)))
         for i, t in enumerate(SIZES):
-            L = np.linalg.cholesky(self._noisy(K + t * self.noise * D))
+            A, _ = with_noise(K + t * self.noise * D, self.noise, self.shape)
+            L = np.linalg.cholesky(A)
             z, one = solve_triangular(L, np.column_stack([y, np.ones(len(y))]), lower=True).T
             squares[i] = max(float(z @ z - (one @ z) ** 2 / (one @ one)), 0.0)
             values[i] = np.log(np.diag(L)).sum() + np.log(one @ one) / 2
@@ -102,24 +102,14 @@ class Spread:
     def degrees(self, function: Function, without: Index | tuple[int, ...] = ()) -> float:
         """Effective degrees of freedom besides the mean, with some columns held constant."""
         space = function.space
-        if not isinstance(space, RepresenterSpace):
+        if space is None:
             return 0.0
         X = np.where(np.isin(function.columns, without), 0.0, space.X) * space.scales
-        A = self._noisy(space.kernel(X, X))
-        factored = restricted_inverse(A)
+        K = space.kernel(X, X)
+        factored = restricted_inverse(with_noise(K.copy(), self.noise, self.shape)[0])
         if factored is None:
             raise np.linalg.LinAlgError("A model that was fitted has no factor.")
-        return len(X) - 1 - self.noise * against(factored[0], self.shape)
-
-    def _noisy(self, K: Array) -> Array:
-        """``A``."""
-        n, A = len(K), K.copy()
-        A.flat[:: n + 1] += FLOOR * float(np.trace(A)) / n
-        if self.shape is None or self.shape.ndim == 1:
-            A.flat[:: n + 1] += self.noise * (1.0 if self.shape is None else self.shape)
-        else:
-            A += self.noise * self.shape
-        return A
+        return float(np.sum(factored[0] * K))
 
 
 @dataclass(frozen=True)
@@ -137,11 +127,7 @@ class Draws:
         out = np.tile(self.level, (len(Z), 1))
         if self.space is None:
             return out
-        own, scales = self.space.X * self.space.scales, self.space.scales
-        step = max(CHUNK // max(len(own), 1), 1)
-        for start in range(0, len(Z), step):
-            rows = slice(start, start + step)
-            out[rows] += self.space.kernel(Z[rows][:, self.columns] * scales, own) @ self.w
+        out += self.space.evaluate(Z[:, self.columns], self.w)
         for (knots, table), x in zip(self.rough, Z[:, self.columns].T, strict=False):
             place = np.interp(x, knots, np.arange(len(knots)))
             left = np.minimum(place.astype(np.intp), max(len(knots) - 2, 0))

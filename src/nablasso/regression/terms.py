@@ -46,7 +46,7 @@ import numpy as np
 from nablasso.streaming.codes import CodedColumn, Codes
 from nablasso.streaming.passes import Design, Term
 from nablasso.streaming.responses import Sums
-from nablasso.types import Array, Index
+from nablasso.types import Array
 
 Ranked = list[tuple[float, Term]]
 
@@ -152,19 +152,9 @@ def orthonormal_gains(chi: Array, lam: Array, n: float) -> Array:
 class Posterior:
     """Terms with their variances on the sums of a design.
 
-    Parameters
-    ----------
-    sums : dict
-        Of :func:`nablasso.streaming.passes.model_sums`, at the coefficients ``at``.
-    design : Design
-    at : array
-        Coefficients at which scores and weights were taken.
-    priors : dict
-        ``lam`` of every term of the design.
-    noise : Noise
-    variance : dict
-        The terms of the model, and ``v`` of each.
-    floor : float
+    ``sums`` are those of :func:`nablasso.streaming.passes.model_sums`, scores and weights taken at
+    the coefficients ``at``; ``priors`` are ``lam`` of every term of the design, ``variance`` are
+    the terms of the model and ``v`` of each.
     """
 
     def __init__(
@@ -188,18 +178,13 @@ class Posterior:
 
     def rebuild(self) -> None:
         """Posterior of the terms inside."""
-        parts = [np.zeros(1, dtype=np.intp)]
-        precision = [np.zeros(1)]
-        self.place: dict[Term, Index] = {}
-        k = 1
-        for term, v in self.variance.items():
-            at = self.design.at[term]
-            parts.append(at)
-            precision.append(1 / (v * self.priors[term]))
-            self.place[term] = np.arange(k, k + len(at))
-            k += len(at)
-        self.inside_at, self.D = np.concatenate(parts), np.concatenate(precision)
-        W = self.inside_at
+        own = [self.design.at[term] for term in self.variance]
+        precision = [1 / (v * self.priors[term]) for term, v in self.variance.items()]
+        ends = np.cumsum([1, *map(len, own)])[:-1]
+        places = (k + np.arange(len(at)) for k, at in zip(ends, own, strict=True))
+        self.place = dict(zip(self.variance, places, strict=True))
+        W = self.inside_at = np.concatenate([np.zeros(1, dtype=np.intp), *own])
+        self.D = np.concatenate([np.zeros(1), *precision])
         self.P = np.linalg.inv(self.C[np.ix_(W, W)] + np.diag(self.D))
         self.P = (self.P + self.P.T) / 2
         self._solve()

@@ -6,13 +6,15 @@ here are curves of models that keep none, the strongest pairs, and parts of pred
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from nablasso import __version__
@@ -20,11 +22,11 @@ from nablasso.answer import Answer, Interaction
 from nablasso.errors import InvalidParameterError
 from nablasso.estimators.automatic import AutomaticSelector
 from nablasso.estimators.derivative import DerivativeEstimator
-from nablasso.estimators.display import Dependence, shapes_by_class
+from nablasso.estimators.display import Dependence, PairDependence, pairs_of, shapes_by_class
 from nablasso.estimators.explained import answer_of
 from nablasso.estimators.hierarchical import KernelSelector
 from nablasso.estimators.sparse_gradient import SparseGradientEstimator
-from nablasso.inspection import PairDependence, pair_dependence, partial_dependence
+from nablasso.inspection import partial_dependence
 from nablasso.progress import track
 from nablasso.types import Array
 
@@ -45,22 +47,15 @@ WORKS = {  # what to cite; the page has the words
 class HeldOut:
     """Targets of rows that the predictor did not see, and what it predicts: numbers, or codes.
 
-    ``labels`` are those of the codes; ``calibration`` has probabilities told, in bins: their mean,
-    the share that came true, the number of them.
+    ``labels`` are those of the codes, ``counts`` rows by observed and predicted class;
+    ``calibration`` has probabilities told, in bins: their mean, and the share that came true.
     """
 
     observed: Any  # (n,)
     predicted: Any  # (n,)
     labels: tuple[str, ...] = ()
-    weights: Any = None  # (n,)
-    calibration: tuple[tuple[float, float, float], ...] = ()
-
-    @property
-    def counts(self) -> Array:
-        """Rows by observed and predicted class."""
-        counts = np.zeros((len(self.labels), len(self.labels)))
-        np.add.at(counts, (self.observed, self.predicted), self.weights)
-        return counts
+    counts: Any = None  # (k, k)
+    calibration: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,26 +92,11 @@ def build_report(
     seconds: float | None = None,
     created: str | None = None,
 ) -> Report:
-    """Everything that is worth telling about a fitted selector.
+    """Everything that is worth telling about a fitted selector and the rows ``X`` of its fit.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted; automatic, derivative, hierarchical and sparse gradient estimators tell most.
-    X : array-like
-        The rows it was fitted on.
-    target, source : str
-        Names of the target and of the table.
-    warnings : list of str, optional
-        Of the fit, to be shown.
-    seconds : float, optional
-        Time of the fit.
-    created : str, optional
-        Date to write; today by default.
-
-    Returns
-    -------
-    Report
+    ``target`` and ``source`` are names, of the target and of the table; ``warnings`` those of the
+    fit, ``seconds`` its time; ``created`` a date, today by default. Automatic, derivative,
+    hierarchical and sparse gradient estimators tell most.
     """
     check_is_fitted(model)
     if not hasattr(model, "support_"):
@@ -130,7 +110,7 @@ def build_report(
         source=source,
         warnings=tuple(text for text in warnings if text not in answer.cautions),
         effects=_effects(model, X, answer) if hasattr(model, "predict") else {},
-        pairs=tuple(_pairs(model, X, answer)),
+        pairs=tuple((one, pair) for one, pair, _ in islice(pairs_of(model, answer), MAX_PAIRS)),
         held_out=_held_out(model) if isinstance(model, AutomaticSelector) else None,
         parts=_parts(model, X, answer) if hasattr(model, "contributions") else {},
         works=next((works for kind, works in WORKS.items() if isinstance(model, kind)), ()),
@@ -148,6 +128,9 @@ def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
     """
     chosen = [column.name for column in answer.selected][:MAX_EFFECTS]
     kept = list(shapes_by_class(model, answer.target).values())
+    labels: list[Any] = [None]  # a number, or the second of two classes
+    if is_classifier(model) and len(model.classes_) > 2:
+        labels = model.classes_.tolist()[:MAX_CLASSES]
     found: dict[str, list[Dependence]] = {}
     for name in track(chosen, len(chosen), "Shapes"):
         if kept and all(name in shapes for shapes in kept):
@@ -155,26 +138,9 @@ def _effects(model: Any, X: Any, answer: Answer) -> dict[str, list[Dependence]]:
         else:
             found[name] = [
                 partial_dependence(model, X, name, target=label, max_rows=200, grid_size=31)
-                for label in _outputs(model)
+                for label in labels
             ]
     return found
-
-
-def _outputs(model: Any) -> list[Any]:
-    """None for a number or two classes, else the first few labels."""
-    if not is_classifier(model) or len(model.classes_) == 2:
-        return [None]
-    return list(model.classes_.tolist()[:MAX_CLASSES])
-
-
-def _pairs(model: Any, X: Any, answer: Answer) -> Iterator[tuple[Interaction, PairDependence]]:
-    """The strongest interactions of numbers, the smoother column first."""
-    label = _outputs(model)[0]
-    for one in answer.strongest_interactions()[:MAX_PAIRS]:
-        smooth = sorted(one.columns, key=lambda name: answer.column(name).kind != "continuous")
-        if all(answer.column(name).kind != "category" for name in smooth):
-            options: dict[str, Any] = {"grid_size": 21, "target": label, "max_rows": 60}
-            yield one, pair_dependence(model, X, smooth, **options)
 
 
 def _held_out(model: Any) -> HeldOut:
@@ -187,11 +153,12 @@ def _held_out(model: Any) -> HeldOut:
     weights = np.repeat(p, len(labels))
     if len(labels) == 2:  # the second class says it all
         told, true, weights = shares[:, 1], codes == 1, p
-    place, bins = np.minimum((told * BINS).astype(int), BINS - 1), []
-    for inside in (place == k for k in np.unique(place)):
-        w = weights[inside] / weights[inside].sum()
-        bins.append((float(w @ told[inside]), float(w @ true[inside]), float(inside.sum())))
-    return HeldOut(codes, shares.argmax(axis=1), labels, p * len(codes), tuple(bins))
+    place = np.unique(np.minimum((told * BINS).astype(int), BINS - 1), return_inverse=True)[1]
+    each = [np.bincount(place, weights * values) for values in (told, true)]
+    predicted, size = shares.argmax(axis=1), np.bincount(place, weights)
+    options: Any = {"labels": range(len(labels)), "sample_weight": p * len(codes)}
+    counts = confusion_matrix(codes, predicted, **options)
+    return HeldOut(codes, predicted, labels, counts, tuple(sums / size for sums in each))
 
 
 def _parts(model: Any, X: Any, answer: Answer) -> dict[str, Array]:

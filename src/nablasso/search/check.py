@@ -77,9 +77,7 @@ def _left_out(few: FewRows, model: Model) -> Losses:
         residuals, densities = solved.left_out()
         losses, wrong = np.abs(residuals).sum(axis=1), _wrong(few, residuals)
         w = few.copies
-        if few.shape is not None:
-            shape = few.shape if few.shape.ndim == 1 else np.diag(few.shape)
-            losses /= np.sqrt(shape if w is None else w * shape)
+        losses *= np.sqrt(few.precisions if w is None else few.precisions / w)
         if w is None:
             return losses, densities, wrong, few.weights
         each = np.repeat(np.arange(len(w)), w.astype(int))

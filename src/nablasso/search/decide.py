@@ -71,7 +71,7 @@ def search(rows: FewRows, n: int) -> Decision:
 
 def started(rows: FewRows, n: int) -> Decision:
     """Nothing but what is kept, on the first ``n`` rows: 0 nats."""
-    return Decision(rows, few := rows.first(n), few.smallest(few.families[0]))
+    return Decision(rows, few := rows.first(n), few.tune(few.families[0], few.kept))
 
 
 def proposed(best: Decision) -> Decision:
@@ -89,7 +89,9 @@ def compared(best: Decision) -> Decision:
     if not len(best.model.groups):
         return best
     few, model = best.few, best.model
-    same = {other.family.name: other for other in best.tried if other.same_groups(model)}
+    same = {
+        other.family.name: other for other in best.tried if set(other.groups) == set(model.groups)
+    }
     first = [few.tune(f, model.groups, steps=GLIMPSE) for f in few.families if f.name not in same]
     least = min([model.price, *(one.price for one in first)]) + hopeless(few)
     new = [few.retune(m, steps=MORE_STEPS) if m.price < least else m for m in first]

@@ -10,7 +10,7 @@ found.predict(X), found.gradient(X)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -24,11 +24,10 @@ from nablasso.search.growth import MOST_FUNCTIONS, Growth
 from nablasso.solvers.sums import SumsCertificate, centred, certify
 from nablasso.streaming.passes import State, Term
 from nablasso.streaming.responses import (
-    Judgement,
-    Kind,
-    first_judgement,
-    is_skewed,
-    label_judgement,
+    Response,
+    first_response,
+    label_response,
+    log_response,
 )
 from nablasso.streaming.sample import SAMPLE, CodedTable, coded_table
 from nablasso.streaming.sources import Source
@@ -52,7 +51,6 @@ class Grown:
     columns: tuple[int, ...]
     gain: Mapping[int, float]
     terms: Mapping[Term, float]
-    judgement: Judgement  # the loss, and why
     n_rows: int
     passes: int
     model: Posterior
@@ -65,7 +63,7 @@ class Grown:
     @property
     def reason(self) -> str:
         """Why this loss, in one sentence."""
-        return self.judgement.reason
+        return self.state.response.reason
 
     @property
     def loss(self) -> str:
@@ -115,11 +113,9 @@ class Grown:
 
 def grow(
     source: Source,
-    target_kind: Kind = "auto",
     rules: Rules | None = None,
     *,
-    positive: float = 1.0,
-    categories: Collection[int] = (),
+    label: float | None = None,
     time: bool | None = None,
     certificate: bool = False,
     **wishes: Any,
@@ -130,13 +126,9 @@ def grow(
     ----------
     source : Source
         Blocks of rows, for instance :class:`nablasso.streaming.sources.Arrays`.
-    target_kind : {"auto", "number", "count", "positive", "label"}
-        What y is.
     rules : Rules, optional
-    positive : float
-        The label that is told from all others.
-    categories : collection of int
-        Columns whose values are names, not numbers.
+    label : float, optional
+        The label that is told from all others; without one, y are numbers.
     time : bool, optional
         Whether the order of the rows is time; judged by the residuals if not given.
     certificate : bool
@@ -145,13 +137,13 @@ def grow(
         ``groups``, ``keep`` and ``max_columns`` of :class:`~nablasso.search.growth.Growth`.
     """
     rules = rules or Rules()
-    table = coded_table(source, MOST_FUNCTIONS[1], categories)
-    judgement = _judgement(target_kind, table, rules, positive)
+    table = source.once("codes", lambda: coded_table(source, MOST_FUNCTIONS[1]))
+    response = _response(table, rules, label)
     start: Growth | None = None
     if len(table.sample.y) == SAMPLE and table.n > MANY * SAMPLE:
-        start = Growth(table.on_sample(SAMPLE), judgement, rules, **wishes)
+        start = Growth(table.on_sample(SAMPLE), response, rules, **wishes)
         on_many_rows(start)
-    growth = Growth(table, judgement, rules, start=start, order=table.order(time), **wishes)
+    growth = Growth(table, response, rules, start=start, order=table.order(time), **wishes)
     found = _grown(growth, on_many_rows(growth))
     width = CERTIFIED * len(growth.columns) + growth.state.design.width
     affordable = table.n * width**2 < CERTIFIED_WORK
@@ -176,20 +168,19 @@ def _certified(found: Grown, growth: Growth) -> Grown:
     return replace(found, certificate=made, certified=frozenset(agreed))
 
 
-def _judgement(kind: Kind, table: CodedTable, rules: Rules, positive: float) -> Judgement:
+def _response(table: CodedTable, rules: Rules, label: float | None) -> Response:
     """What y is; where it is positive and skewed, y or its log, by the evidence on some rows."""
     y, weight = table.sample.y, table.sample.weight
-    if kind == "label":
-        return label_judgement(y, weight, positive)
-    plain = first_judgement(kind, y, weight)
-    if kind != "auto" or plain.response.name != "squares" or not is_skewed(y, weight):
+    if label is not None:
+        return label_response(y, weight, label)
+    plain, logs = first_response(y, weight), log_response(y, weight)
+    if plain.name != "squares" or logs is None:
         return plain
-    logs = first_judgement("positive", y, weight)
     even = replace(rules, tails=np.inf)
     values = []
-    for judgement in (plain, logs):
-        growth = Growth(table.on_sample(JUDGED), judgement, even)
-        values.append(on_many_rows(growth).log_evidence - judgement.response.log_volume(y[:JUDGED]))
+    for response in (plain, logs):
+        growth = Growth(table.on_sample(JUDGED), response, even)
+        values.append(on_many_rows(growth).log_evidence - response.log_volume(y[:JUDGED]))
     better = values[1] - values[0]
     if better < log(len(y[:JUDGED])) / 2:
         return plain
@@ -215,7 +206,6 @@ def _grown(growth: Growth, model: Posterior) -> Grown:
         columns=tuple(columns),
         gain=gains,
         terms=alone,
-        judgement=growth.judgement,
         n_rows=int(growth.table.counts["count"]),
         passes=growth.passes,
         model=model,

@@ -40,7 +40,7 @@ from nablasso.regression.terms import (
 )
 from nablasso.rules import Rules
 from nablasso.streaming.passes import Design, State, Term, degrees_of, model_sums, screen
-from nablasso.streaming.responses import Judgement, Sums, judged, serial_filter
+from nablasso.streaming.responses import Response, Sums, judged, serial_filter
 from nablasso.streaming.sample import CodedTable
 from nablasso.types import Array, Index
 
@@ -69,7 +69,7 @@ class Growth:
     Parameters
     ----------
     table : CodedTable
-    judgement : Judgement
+    response : Response
         The loss to begin with.
     rules : Rules
     groups : sequence of collections of int
@@ -86,7 +86,7 @@ class Growth:
     def __init__(
         self,
         table: CodedTable,
-        judgement: Judgement,
+        response: Response,
         rules: Rules,
         *,
         groups: Sequence[Collection[int]] = (),
@@ -98,7 +98,7 @@ class Growth:
         self.table, self.columns, self.n = table, table.columns, table.n
         self.some, self.spread = table.on_sample(COMPARED), table.on_sample(SPREAD)
         self.scored = None if start is None else start.table.coded
-        self.judgement, self.rules = judgement, rules
+        self.rules = rules
         self.group_of = {j: frozenset(g) for g in groups for j in g}
         self.kept = [(j,) for j in keep if len(self.columns[j].prior)]
         self.max_columns, self.order = max_columns, order
@@ -120,10 +120,10 @@ class Growth:
         self.came: set[Term] = set()
         self.compared: set[Term] = set()  # with the relatives of their columns
         self.variance: dict[Term, float] = dict.fromkeys(self.kept, 1.0)
-        start_at = np.array([judgement.start])
-        self.state = State(self.columns, self.design(()), start_at, judgement.response)
+        start_at = np.array([response.start])
+        self.state = State(self.columns, self.design(()), start_at, response)
         if start is not None:  # a search on fewer rows, in the same functions
-            self.judgement, self.state = start.judgement, replace(start.state, filter=())
+            self.state = replace(start.state, filter=())
             self.size = dict(start.size)
             self.variance = {**start.variance, **self.variance}
 
@@ -511,8 +511,7 @@ class Growth:
         Rows that no column sorts are in time where residuals correlate with the row before; where
         a column sorts them it may explain that, so the model must be silent first.
         """
-        self.judgement, changed = judged(self.judgement, residual, self.rules.tails)
-        response = self.judgement.response
+        response, changed = judged(self.state.response, residual, self.rules.tails)
         self.smear = float(residual["smear"] / residual["rows"]) if response.log else 1.0
         h = serial_filter(residual, self.rules.serial)
         if h and (self.order == "time" or (self.order == "sorted" and silent)):

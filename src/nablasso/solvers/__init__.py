@@ -7,7 +7,7 @@ from typing import Any
 from nablasso.errors import InvalidParameterError
 from nablasso.losses import Loss, Squared
 from nablasso.problems import SquaredProblem
-from nablasso.solvers.base import Solution, Solver, Status, support_of
+from nablasso.solvers.base import Solution, Solver, Status, support_of, walk_path
 from nablasso.solvers.dual import DualSolver, Newton
 from nablasso.solvers.papers import Admm, Denovas, consistent_tau, irrelevant
 
@@ -53,4 +53,5 @@ __all__ = [
     "consistent_tau",
     "irrelevant",
     "support_of",
+    "walk_path",
 ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from nablasso.problems import Coefficients, DualPoint, Problem
 from nablasso.types import Array, Mask
 
+POLISH_FROM = 1e-6  # a looser tol is taken at its word
 ON_SPHERE = 1e-8  # relative distance from the sphere that is rounding
 
-Callback = Callable[[int, Coefficients], None]
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
@@ -47,17 +47,19 @@ class Certified:
 Found = TypeVar("Found", bound=Certified)
 
 
-def follow(steps: Iterable[Found | None], target: float, max_iter: int) -> Found:
+def follow(steps: Iterable[Found | Coefficients], target: float, max_iter: float) -> Found:
     """The last solution that a method's ``steps`` gave, until its gap is at most ``target``.
 
-    A method gives None for steps whose gap was not looked at, and ends when it stalls.
+    A step whose gap was not looked at is a function alone; a method ends when it stalls.
     """
     found, status = None, Status.STALLED
     try:
         for step in steps:
-            found = step or found
-            if step is not None and (step.gap <= target or step.n_iter >= max_iter):
-                status = Status.CONVERGED if step.gap <= target else Status.MAX_ITER
+            if isinstance(step, Coefficients):
+                continue
+            found = step
+            if found.gap <= target or found.n_iter >= max_iter:
+                status = Status.CONVERGED if found.gap <= target else Status.MAX_ITER
                 break
     except KeyboardInterrupt:
         if found is None:
@@ -79,30 +81,39 @@ class Solution(Certified):
     point: DualPoint
 
 
+Steps = Iterator[Solution | Coefficients]
+
+
 class Solver(BaseEstimator, ABC, Generic[AnyProblem]):
-    """Holds settings only: no data, no iterates."""
+    """Holds settings only: no data, no iterates. ``tol`` is relative to the primal at ``f = 0``."""
 
     tol: float
     max_iter: int
 
     @abstractmethod
-    def solve(
-        self, problem: AnyProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``.
+    def steps(self, problem: AnyProblem, start: Array | None) -> Steps:
+        """What is found in each iteration, beginning with the start; see :func:`follow`."""
 
-        ``callback(iteration, coefficients)`` is called on the way.
+    def solve(self, problem: AnyProblem, start: Array | None = None) -> Solution:
+        """Solve to a gap of ``tol`` times the primal at zero, from a dual variable ``start``."""
+        return follow(self.steps(problem, start), self.tol * problem.reference, self.max_iter)
+
+    def finer(self, solution: Solution) -> Self | None:  # noqa: ARG002
+        """What brings the gap of a solution far below ``tol``, where that is cheap."""
+        return None
+
+    def polish(self, problem: AnyProblem, solution: Solution) -> Solution:
+        """A solution closer to the optimum than ``tol`` asks for, or the same.
+
+        Two runs that differ by rounding then give the same answer to many digits. Nothing is done
+        where a looser ``tol`` than the default was asked for, or was not reached.
         """
-
-    def polish(self, problem: AnyProblem, solution: Solution) -> Solution:  # noqa: ARG002
-        """A solution closer to the optimum than ``tol`` asks for, where that is cheap."""
-        return solution
-
-
-def closer(solution: Solution, polished: Solution) -> Solution:
-    """The one of smaller gap, after all iterations of both, as the first one ended."""
-    best = min(solution, polished, key=lambda found: found.gap)
-    return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
+        finer = self.finer(solution)
+        if finer is None or self.tol > POLISH_FROM or solution.status is not Status.CONVERGED:
+            return solution
+        polished = finer.solve(problem, solution.point.s)
+        best = min(solution, polished, key=lambda found: found.gap)
+        return replace(best, n_iter=solution.n_iter + polished.n_iter, status=solution.status)
 
 
 def certify(problem: Problem, coef: Coefficients, n_iter: int) -> Solution:
@@ -129,3 +140,47 @@ def support_of(problem: Problem, solution: Solution) -> Mask:
     threshold = np.sqrt(np.finfo(float).eps) * size
     chosen = ((on_sphere | proven) & (derivative > threshold)) | (penalty.weights == 0)
     return np.asarray(partition.spread(chosen), dtype=bool)
+
+
+def walk_path(
+    problem: Problem, alphas: Array, solver: Solver[Any], flat: Array | None = None
+) -> Iterator[tuple[Problem, Solution]]:
+    """Solutions at increasing ``alphas``, each warm-started from those before.
+
+    In the dual a small ball is the easy problem, and its solution is inside the next ball.
+    ``flat`` is ``problem.flat()[0]``, the solution from ``alpha_max`` on, where known: towards
+    the top of the path starts are interpolated to it. An interrupted solve ends the walk: half a
+    path is for the caller to judge.
+    """
+    done: list[tuple[float, Array]] = []
+    for alpha in alphas:
+        here = replace(problem, alpha=float(alpha))
+        solution = solver.solve(here, _warm_start(here, done, flat))
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        yield here, solution
+        done = [*done[-1:], (here.alpha, solution.point.s)]
+
+
+def _warm_start(
+    problem: Problem, done: list[tuple[float, Array]], flat: Array | None
+) -> Array | None:
+    """Of the starts at hand, the one with the best dual value.
+
+    The last solution carried on along the line through the one before it, and the last solution
+    moved towards ``flat``. Both are affine in alpha, as the path itself nearly is.
+    """
+    if not done:
+        return None
+    last, s = done[-1]
+    starts = [s]
+    if len(done) > 1 and last > done[0][0]:
+        before, s_before = done[0]
+        starts = [s + (s - s_before) * ((problem.alpha - last) / (last - before))]
+    top = 0.0 if flat is None else problem.gauge(flat)
+    if flat is not None and top > last:
+        t = min(1.0, (problem.alpha - last) / (top - last))
+        starts.append(s + t * (flat - s))
+    if len(starts) == 1:
+        return starts[0]
+    return max(starts, key=lambda s: problem.primal_dual(problem.feasible_point(s))[1])

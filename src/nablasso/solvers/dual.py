@@ -27,19 +27,20 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 from sklearn.base import clone
 
 from nablasso.problems import DualPoint, Problem, SmoothProblem, SquaredProblem, between, descend
-from nablasso.solvers.base import Callback, Solution, Solver, Status, closer
+from nablasso.solvers.base import Solution, Solver, Status, Steps, follow
 from nablasso.solvers.papers import Admm
 from nablasso.types import Array
 
 MEMORY = 10  # objective values the non-monotone line search looks back on
 TINY = 1e-300
 INSIDE, NEARLY_FLAT = 1e-8, 1e-3  # relative: to the sphere, to the largest derivative
-POLISH_STEPS, POLISH_FROM, POLISH_TOL = 200, 1e-6, 1e-13
+POLISH_STEPS, POLISH_TOL = 200, 1e-13
 RESCUE_AFTER, RESCUE_STEPS = 4, 1000  # products over n d; iterations of ADMM
 SHARE = 0.1  # of the gap of (P) that the solution of a Newton model may leave
 IDLE = 4  # Newton steps without progress after which the rounding floor is reached
@@ -49,14 +50,7 @@ NEWTON_POLISH_STEPS, NEWTON_POLISH_TOL = 4, 1e-11
 class DualSolver(Solver[SquaredProblem]):
     """Projected gradient on the dual, certified at every iteration.
 
-    Parameters
-    ----------
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Number of products.
-    spectral_steps : int
-        Products after which acceleration takes over.
+    ``max_iter`` counts products; after ``spectral_steps`` of them acceleration takes over.
     """
 
     max_factored = 3000  # unknowns up to which ADMM may help out
@@ -67,58 +61,41 @@ class DualSolver(Solver[SquaredProblem]):
         self.max_iter = max_iter
         self.spectral_steps = spectral_steps
 
-    def solve(
-        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Minimise the dual from ``start`` (zero by default)."""
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
+        """The dual points on the way from ``start`` (zero by default)."""
         shape = problem.space.points.shape
         point = problem.feasible_point(np.zeros(shape) if start is None else start)
         run = _Run(problem, point, projected=start is not None and _settled(problem, point))
         del point  # the run moves on from it
-        target = self.tol * problem.reference
-        size = shape[0] * shape[1]
+        target, size = self.tol * problem.reference, shape[0] * shape[1]
         rescue = max(self.spectral_steps, RESCUE_AFTER * size)
-        status, n_iter = Status.MAX_ITER, 0
-        try:
-            for n_iter in range(self.max_iter + 1):
-                primal, dual = problem.primal_dual(run.point)
-                if callback is not None:
-                    callback(n_iter, problem.unpack(run.point))
-                converged = primal - dual <= target
-                if converged and run.projected:
-                    status = Status.CONVERGED
-                    break
-                if n_iter == self.max_iter:
-                    break
-                if n_iter == rescue and size <= self.max_factored:
-                    run = self._factored(problem, run)
-                early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
-                if not (run.spectral() if early or size > self.large else run.accelerated()):
-                    status = Status.CONVERGED if converged else Status.STALLED
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return _solution(problem, run.point, n_iter, status)
+        for n_iter in count():
+            found = _solution(problem, run.point, n_iter)
+            goes_on = not run.projected and n_iter < self.max_iter
+            yield found.coef if goes_on and found.gap <= target else found
+            if n_iter == rescue and size <= self.max_factored:
+                run = self._factored(problem, run)
+            early = n_iter < self.spectral_steps or 0 <= n_iter - rescue < self.spectral_steps
+            if not (run.spectral() if early or size > self.large else run.accelerated()):
+                yield _solution(problem, run.point, n_iter)
+                return
 
-    def polish(self, problem: SquaredProblem, solution: Solution) -> Solution:
-        """Spend up to twice as many products again to bring the gap far below ``tol``.
+    def finer(self, solution: Solution) -> DualSolver | None:
+        """Up to twice as many products again.
 
-        Two runs that differ by rounding then give the same answer to many digits. Nothing is done
-        where a looser ``tol`` than the default was asked for, or was not reached, nor with more
-        than ``large`` unknowns, where two solutions at once would be too many.
+        Not with more than ``large`` unknowns, where two solutions at once would be too many.
         """
-        if solution.point.s.size > self.large:
-            return solution
         budget = max(POLISH_STEPS, 2 * solution.n_iter)
         budget = min(budget, self.max_iter - solution.n_iter)
-        if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED or budget < 1:
-            return solution
-        finer = DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
-        return closer(solution, finer.solve(problem, solution.point.s))
+        if solution.point.s.size > self.large or budget < 1:
+            return None
+        return DualSolver(tol=POLISH_TOL, max_iter=budget, spectral_steps=budget)
 
     def _factored(self, problem: SquaredProblem, run: _Run) -> _Run:
         """Go on from where ADMM gets to, if its dual is the better one."""
         found = Admm(tol=self.tol, max_iter=RESCUE_STEPS).solve(problem, run.point.s)
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         better = found.dual > problem.primal_dual(run.point)[1]
         return _Run(problem, found.point) if better else run
 
@@ -221,14 +198,7 @@ class _Run:
 class Newton(Solver[SmoothProblem]):
     """Squared-loss problems in sequence, certified by the true gap.
 
-    Parameters
-    ----------
-    inner : Solver, optional
-        Solves the models; :class:`DualSolver` by default.
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Steps.
+    ``inner`` solves these models, :class:`DualSolver` by default; ``max_iter`` counts them.
     """
 
     def __init__(
@@ -238,48 +208,37 @@ class Newton(Solver[SmoothProblem]):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self, problem: SmoothProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Start from the kernel machine with the dual variable ``start`` (zero by default)."""
-        s = np.zeros(problem.space.points.shape) if start is None else start
-        here = problem.feasible_point(s)
-        best = _solution(problem, here)
-        target = self.tol * problem.reference
-        allowed, total, idle = SHARE * max(best.gap, target), 0, 0
-        status = Status.MAX_ITER
-        try:
-            for _ in range(self.max_iter):
-                if callback is not None:
-                    callback(total, best.coef)
-                here, found, drop = self._step(problem, here, allowed)
-                if drop < allowed:  # a model solved this loosely may not show the way down
-                    allowed *= SHARE
-                total += found.n_iter
-                tight = allowed <= SHARE * target
-                idle = idle + 1 if tight and found.gap > 0.9 * best.gap else 0
-                # points of models are on their spheres, the first one need not be
-                if found.gap < best.gap or best.n_iter == 0:
-                    best = found
-                allowed = max(min(allowed, SHARE * best.gap), SHARE * target)
-                if best.gap <= target:
-                    status = Status.CONVERGED
-                elif found.status is Status.INTERRUPTED:
-                    status = Status.INTERRUPTED
-                elif idle == IDLE:
-                    status = Status.STALLED
-                if status is not Status.MAX_ITER:
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return replace(best, n_iter=total, status=status)
+    def solve(self, problem: SmoothProblem, start: Array | None = None) -> Solution:
+        """As all; iterations are those of the models, so they do not end the steps."""
+        return follow(self.steps(problem, start), self.tol * problem.reference, np.inf)
 
-    def polish(self, problem: SmoothProblem, solution: Solution) -> Solution:
-        """A few more steps towards a gap far below ``tol``, as :meth:`DualSolver.polish`."""
-        if self.tol > POLISH_FROM or solution.status is not Status.CONVERGED:
-            return solution
-        finer = Newton(self.inner, tol=NEWTON_POLISH_TOL, max_iter=NEWTON_POLISH_STEPS)
-        return closer(solution, finer.solve(problem, solution.point.s))
+    def steps(self, problem: SmoothProblem, start: Array | None) -> Steps:
+        """The kernel machine with the dual variable ``start``, then the best model so far."""
+        s = np.zeros(problem.space.points.shape) if start is None else start
+        here, target = problem.feasible_point(s), self.tol * problem.reference
+        best = _solution(problem, here)
+        allowed, total, idle = SHARE * max(best.gap, target), 0, 0
+        # points of models are on their spheres, the first one need not be
+        yield best if best.gap > target else best.coef
+        for _ in range(self.max_iter):
+            here, found, drop = self._step(problem, here, allowed)
+            if drop < allowed:  # a model solved this loosely may not show the way down
+                allowed *= SHARE
+            total += found.n_iter
+            tight = allowed <= SHARE * target
+            idle = idle + 1 if tight and found.gap > 0.9 * best.gap else 0
+            if found.gap < best.gap or best.n_iter == 0:
+                best = found
+            allowed = max(min(allowed, SHARE * best.gap), SHARE * target)
+            yield replace(best, n_iter=total)
+            if found.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            if idle == IDLE:
+                return
+
+    def finer(self, solution: Solution) -> Newton:  # noqa: ARG002
+        """A few more steps."""
+        return Newton(self.inner, tol=NEWTON_POLISH_TOL, max_iter=NEWTON_POLISH_STEPS)
 
     def _step(
         self, problem: SmoothProblem, here: DualPoint, allowed: float
@@ -300,8 +259,7 @@ class Newton(Solver[SmoothProblem]):
         return onward, found, drop
 
 
-def _solution(
-    problem: Problem, point: DualPoint, n_iter: int = 0, status: Status = Status.CONVERGED
-) -> Solution:
+def _solution(problem: Problem, point: DualPoint, n_iter: int = 0) -> Solution:
     """A dual point as a solution."""
-    return Solution(*problem.primal_dual(point), n_iter, status, problem.unpack(point), point)
+    values = problem.primal_dual(point)
+    return Solution(*values, n_iter, Status.CONVERGED, problem.unpack(point), point)

@@ -43,9 +43,6 @@ et al. (2010), section 3.4.1.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -53,8 +50,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from nablasso.errors import InvalidParameterError
 from nablasso.penalties import Penalty
-from nablasso.problems import Coefficients, SquaredProblem, top_eigenvalue
-from nablasso.solvers.base import Callback, Solution, Solver, certify, follow
+from nablasso.problems import SquaredProblem, top_eigenvalue
+from nablasso.solvers.base import Solution, Solver, Steps, certify
 from nablasso.types import Array, Mask
 
 OUTER_TOL = 1e-2  # of the outer rule, at first
@@ -71,47 +68,27 @@ RESIDUAL_TOL = 1e-2  # relative: smaller residuals call for a look at the gap; t
 class PaperSolver(Solver[SquaredProblem]):
     """A primal method: its own rule says when to look at a gap, and is halved where that is large.
 
-    Parameters
-    ----------
-    tol : float
-        Gap relative to the primal at ``f = 0``.
-    max_iter : int
-        Iterations, of the outer loop if there are two.
+    ``max_iter`` counts iterations, of the outer loop if there are two.
     """
 
     def __init__(self, tol: float = 1e-6, max_iter: int = 5000) -> None:
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self, problem: SquaredProblem, start: Array | None = None, callback: Callback | None = None
-    ) -> Solution:
-        """Follow the method; ``start`` (a dual variable) gives the first function or multiplier."""
-        steps = self.steps(problem, start, callback)
-        return follow(steps, self.tol * problem.reference, self.max_iter)
-
-    @abstractmethod
-    def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
-        """What the method finds in each iteration, beginning with the start."""
-
 
 class Denovas(PaperSolver):
     """The two nested loops of Algorithm 1; the rule: ``||f_t - f_{t-1}|| <= OUTER_TOL ||f_t||``."""
 
-    def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
         """The outer loop."""
         maps, outer_tol, small = _Maps(problem), OUTER_TOL, False
         f = before = maps.function(start)
         n, shrink = len(problem.y), 1 - problem.ridge / maps.sigma
         v = -f[n:].reshape(maps.shape) * (problem.ridge / maps.sigma)  # as at the solution
         momentum = 1.0
-        coef = maps.unpack(f)
         for t in count(1):
-            yield certify(problem, coef, t - 1) if small or t > self.max_iter else None
+            coef = problem.with_intercept(*maps.coefficients(f))
+            yield certify(problem, coef, t - 1) if small or t > self.max_iter else coef
             outer_tol /= 2 if small else 1
             following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
             weight, momentum = (momentum - 1) / following, following
@@ -121,9 +98,6 @@ class Denovas(PaperSolver):
             w[:n] -= (Sf - maps.y) / maps.sigma
             v = self._inner(maps, w, v, t)
             f, before = w - np.concatenate([np.zeros(n), v.ravel()]), f
-            coef = maps.unpack(f)
-            if callback is not None:
-                callback(t, coef)
             small = maps.norm(f - before) <= outer_tol * maps.norm(f)
 
     def _inner(self, maps: _Maps, w: Array, v: Array, t: int) -> Array:
@@ -191,9 +165,6 @@ class _Maps(Rooted):
         values, gradients = self.problem.space.products(u, v)
         return float(np.sqrt(max(float(u @ values + np.sum(v * gradients)), 0.0)))
 
-    def unpack(self, f: Array) -> Coefficients:
-        return self.problem.with_intercept(*self.coefficients(f))
-
 
 def irrelevant(problem: SquaredProblem, solution: Solution) -> Mask:
     r"""Variables that the paper's rule (32) calls irrelevant, from a solution that is not exact.
@@ -250,76 +221,40 @@ def consistent_tau(
 class Admm(PaperSolver):
     """Alternating directions with closed-form steps; the rule is that residuals are small."""
 
-    def steps(
-        self, problem: SquaredProblem, start: Array | None, callback: Callback | None
-    ) -> Iterator[Solution | None]:
-        """S1, S2 and S3."""
-        state, residual_tol, small = self.first(problem, start), RESIDUAL_TOL, False
-        coef = problem.with_intercept(*state.w)
+    def steps(self, problem: SquaredProblem, start: Array | None) -> Steps:
+        """S1, S2 and S3, from the multiplier of a dual variable ``start``."""
+        (penalty, step), zero = self.splitting(problem), np.zeros(problem.space.points.shape)
+        g = problem.dual_point(zero if start is None else start).g
+        kappa = max(problem.alpha, 1e-12)
+        kappa /= max(float(penalty.partition.norms(g).mean()), 1e-12)
+        lam = zero if start is None else -start / kappa
+        phi = penalty.prox(g + lam, problem.alpha / kappa)
+        w, tol, small = (np.zeros_like(problem.y), zero), RESIDUAL_TOL, False
         for n_iter in count():
+            coef = problem.with_intercept(*w)
             looked = small or n_iter == self.max_iter or (n_iter and n_iter % LOOK_EVERY == 0)
-            yield certify(problem, coef, n_iter) if looked else None
-            residual_tol /= 2 if small else 1
-            primal_residual, dual_residual, scale = state.iterate()
-            coef = problem.with_intercept(*state.w)
-            if callback is not None:
-                callback(n_iter + 1, coef)
-            small = max(primal_residual, dual_residual) <= residual_tol * scale
-            if n_iter < ADAPT_STEPS:
-                state.adapt(primal_residual, dual_residual)
+            yield certify(problem, coef, n_iter) if looked else coef
+            tol /= 2 if small else 1
+            w, Zw = step.solve(phi - lam, kappa)
+            shifted, before = Zw + lam, phi
+            phi = penalty.prox(shifted, problem.alpha / kappa)
+            lam = shifted - phi
+            away, moved, size, multiplier = map(np.linalg.norm, (Zw - phi, phi - before, Zw, lam))
+            small = max(away, moved) <= tol * max(size, multiplier)
+            if n_iter < ADAPT_STEPS:  # one residual may be ten times the other
+                factor = 2.0 if away > 10 * moved else 0.5 if moved > 10 * away else 1.0
+                kappa *= factor
+                lam = lam / factor
 
-    def first(self, problem: SquaredProblem, start: Array | None) -> AdmmState:
-        """Where to begin, and who solves S1."""
+    def splitting(self, problem: SquaredProblem) -> tuple[Penalty, LinearStep]:
+        """The penalty of S2, and who solves S1."""
         unknowns = problem.space.n_samples + problem.space.points.size
         if unknowns > MAX_DENSE:
             raise InvalidParameterError(
                 f"ADMM factors a matrix of order n (d + 1), at most {MAX_DENSE}; here it is "
                 f'{unknowns}. Use solver="dual".'
             )
-        return AdmmState.first(problem, problem.penalty, LinearStep(problem), start)
-
-
-@dataclass
-class AdmmState:
-    """The iterates; ``penalty`` is that of S2."""
-
-    problem: SquaredProblem
-    penalty: Penalty
-    step: LinearStep
-    kappa: float
-    phi: Array
-    lam: Array
-    w: tuple[Array, Array]
-
-    @classmethod
-    def first(
-        cls, problem: SquaredProblem, penalty: Penalty, step: LinearStep, start: Array | None
-    ) -> AdmmState:
-        """From the dual variable ``start``, or from nothing."""
-        zero = np.zeros(problem.space.points.shape)
-        g = problem.dual_point(zero if start is None else start).g
-        norms = penalty.partition.norms(g)
-        kappa = max(problem.alpha, 1e-12) / max(float(norms.mean()), 1e-12)
-        lam = zero if start is None else -start / kappa
-        phi = penalty.prox(g + lam, problem.alpha / kappa)
-        return cls(problem, penalty, step, kappa, phi, lam, (np.zeros_like(problem.y), zero))
-
-    def iterate(self) -> tuple[float, float, float]:
-        """S1, S2, S3; returns primal residual, dual residual (in units of phi) and scale."""
-        self.w, Zw = self.step.solve(self.phi - self.lam, self.kappa)
-        shifted, before = Zw + self.lam, self.phi
-        self.phi = self.penalty.prox(shifted, self.problem.alpha / self.kappa)
-        self.lam = shifted - self.phi
-        scale = max(float(np.linalg.norm(Zw)), float(np.linalg.norm(self.lam)))
-        moved = float(np.linalg.norm(self.phi - before))
-        return float(np.linalg.norm(Zw - self.phi)), moved, scale
-
-    def adapt(self, primal_residual: float, dual_residual: float) -> None:
-        """Double or halve ``kappa`` when one residual is ten times the other."""
-        up, down = primal_residual > 10 * dual_residual, dual_residual > 10 * primal_residual
-        factor = 2.0 if up else 0.5 if down else 1.0
-        self.kappa *= factor
-        self.lam = self.lam / factor
+        return problem.penalty, LinearStep(problem)
 
 
 class LinearStep(Rooted):
@@ -327,60 +262,36 @@ class LinearStep(Rooted):
 
     def __init__(self, problem: SquaredProblem) -> None:
         super().__init__(problem)
-        self.n = len(self.s)
-        self.kappa = 0.0
-        self.prepare()
-
-    def prepare(self) -> None:
-        """``T N T'`` at ``kappa = 1``."""
-        D, L = self.problem.space.dense()
-        N = np.block([[self.problem.space.gram, D.T], [D, L]])
-        repeated = np.repeat(self.root.ravel(), self.problem.space.n_features)
-        scale = np.concatenate([np.sqrt(2) * self.s, repeated])
+        self.kappa, n = 0.0, len(self.s)
+        D, L = problem.space.dense()
+        N = np.block([[problem.space.gram, D.T], [D, L]])
+        scale = np.concatenate([np.sqrt(2) * self.s, self._repeated(self.root)])
         N *= scale[:, None]
         N *= scale
-        if self.problem.fit_intercept:
-            N[: self.n] -= np.outer(self.s, self.s @ N[: self.n])
-            N[:, : self.n] -= np.outer(N[:, : self.n] @ self.s, self.s)
-        self.N = N
+        if problem.fit_intercept:
+            N[:n] -= np.outer(self.s, self.s @ N[:n])
+            N[:, :n] -= np.outer(N[:, :n] @ self.s, self.s)
+        self.N = N  # T N T' at kappa = 1
 
     def solve(self, r: Array, kappa: float) -> tuple[tuple[Array, Array], Array]:
         """``w`` and ``Z w`` for the target gradients ``r``."""
-        scale = self.scale(kappa)
-        rhs = self.into(self.problem.y, kappa * r / scale**2, kappa)
-        x = self.solve_system(rhs, kappa)
-        # (2 ridge + T N T') x = T r, so the gradient rows of T N w = T N T' x are known
-        Zw = self.image(x, rhs)[self.n :].reshape(r.shape) / scale
-        return self.coefficients(x, kappa), Zw
-
-    def scale(self, kappa: float) -> Array:
-        """What multiplies the gradients of each column: ``sqrt(kappa)``."""
-        return np.full(self.problem.space.n_features, np.sqrt(kappa))
-
-    def coefficients(self, x: Array, kappa: float) -> tuple[Array, Array]:
-        """``u`` and ``v`` of ``w = T' x``."""
-        u = np.sqrt(2) * self.s * self.centred(x[: self.n])
-        v = self.scale(kappa) * self.root * x[self.n :].reshape(self.problem.space.points.shape)
-        return u, v
-
-    def image(self, x: Array, rhs: Array) -> Array:
-        """``T N T' x`` of a solution."""
-        return rhs - 2 * self.problem.ridge * x
-
-    def solve_system(self, rhs: Array, kappa: float) -> Array:
-        """``x``."""
+        n, ridge, scale = len(self.s), self.problem.ridge, np.sqrt(kappa)
         if kappa != self.kappa:
-            repeated = np.tile(self.scale(kappa), len(self.problem.space.points))
-            c = np.concatenate([np.ones(self.n), repeated])
+            c = np.concatenate([np.ones(n), self._repeated(scale)])
             A = self.N * c[:, None] * c
             # a ridge below rounding would not make A positive definite; the gap judges the result
             rounding = 4 * len(A) * np.finfo(float).eps * float(A.diagonal().max())
-            A[np.diag_indices_from(A)] += max(2 * self.problem.ridge, rounding)
+            A[np.diag_indices_from(A)] += max(2 * ridge, rounding)
             self.factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
             self.kappa = kappa
-        return np.asarray(cho_solve(self.factor, rhs, check_finite=False))
+        top = np.sqrt(2) * self.centred(self.s * self.problem.y)
+        rhs = np.concatenate([top, (scale * r).ravel()])
+        x = np.asarray(cho_solve(self.factor, rhs, check_finite=False))
+        # (2 ridge + T N T') x = T r, so the gradient rows of T N w = T N T' x are known
+        Zw = (rhs - 2 * ridge * x)[n:].reshape(r.shape) / scale
+        u = np.sqrt(2) * self.s * self.centred(x[:n])
+        return (u, scale * self.root * x[n:].reshape(r.shape)), Zw
 
-    def into(self, values: Array, weighted: Array, kappa: float) -> Array:
-        """``T`` applied to values and to gradients already times ``sqrt p``."""
-        top = np.sqrt(2) * self.centred(self.s * values)
-        return np.concatenate([top, (self.scale(kappa) * weighted).ravel()])
+    def _repeated(self, scale: Array | float) -> Array:
+        """A number of each penalty point for all its derivatives."""
+        return np.broadcast_to(scale, self.problem.space.points.shape).ravel()

@@ -65,17 +65,14 @@ def certify(
 
     ``groups`` are positions in ``C``; ``selected`` says which of them the search chose.
     """
-    blocks, parts = [], []
-    k = 0
+    T, parts, k = np.zeros((len(c), sum(map(len, groups)))), [], 0
     for g in groups:
         e, Q = np.linalg.eigh(C[np.ix_(g, g)])
         real = e > RANK * max(float(e[-1]), 1e-300)
-        blocks.append((g, Q[:, real] * np.sqrt(n / e[real])))
         parts.append(slice(k, k + int(real.sum())))
-        k += int(real.sum())
-    T = np.zeros((len(c), k))
-    for (g, white), at in zip(blocks, parts, strict=True):
-        T[g, at] = white
+        T[g, parts[-1]] = Q[:, real] * np.sqrt(n / e[real])
+        k = parts[-1].stop
+    T = T[:, :k]
     C, c = T.T @ C @ T, T.T @ c
     ridge = np.linalg.solve(C + dispersion * np.eye(k), c)
     weights = np.array(

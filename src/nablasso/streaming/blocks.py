@@ -13,7 +13,7 @@ no blocks; for that the ends of all parts are known everywhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from nablasso.data.cells import as_pandas, listed, numbers
 from nablasso.data.encoding import Encoding
-from nablasso.errors import InvalidDataError, NotNumbersError, TableProblems
+from nablasso.data.table import is_dask
+from nablasso.errors import InvalidDataError, NotNumbersError, TableProblems, optional
 from nablasso.streaming.codes import Codes
 from nablasso.types import Array
 
@@ -32,6 +33,7 @@ Merge = Callable[[Any, Any], Any]
 Items = Sequence[tuple[Any, ...]]
 
 MOST_LABELS = 10_000
+PIECE_ROWS = 1 << 15  # of a partition that are worked on at a time
 BLOCK_ROWS = 8192  # their functions of columns stay near the cache; any number gives the same sums
 CONTEXT = 2  # rows of its neighbours that a coded block sees: the lags of a serial filter
 
@@ -55,7 +57,7 @@ class Raw(NamedTuple):
 class Rows(NamedTuple):
     """Some rows of a table: checked, with numbers as targets."""
 
-    X: Array  # (m, d), perhaps in single precision; NaN is missing
+    X: Array  # (m, d), perhaps in single precision
     y: Array  # (m,)
     weight: Array  # (m,): how many rows each one stands for
     part: int  # number of the part
@@ -67,6 +69,39 @@ class Part(Protocol):
 
     def blocks(self, inputs: bool = True) -> Iterator[Raw]:
         """The rows, block by block; without X if no ``inputs`` are asked for."""
+
+
+@dataclass(frozen=True)
+class ArrayPart:
+    """Rows of arrays, or of lazy pieces of a Dask collection that belong together."""
+
+    origin: str
+    X: Any
+    y: Any
+    weight: Any = None
+    start: int = 0
+    stop: int | None = None
+
+    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
+        """Slices; what is mapped from disk is read, and what is lazy computed, when it is used."""
+        pieces: list[Any] = [self.X if inputs else None, self.y, self.weight]
+        if is_dask(self.y):  # no worker has computed them
+            pieces = list(dask("dask").compute(*pieces, scheduler="synchronous"))
+        stop = len(pieces[1]) if self.stop is None else self.stop
+        for start in range(self.start, stop, PIECE_ROWS):
+            at = slice(start, min(start + PIECE_ROWS, stop))
+            cut: list[Any] = [p if p is None else getattr(p, "iloc", p)[at] for p in pieces]
+            X, y, weight = cut
+            if hasattr(X, "columns"):
+                X = inputs_of(X, list(X), any(kind.kind not in "biuf" for kind in X.dtypes))
+            y, weight = cells_of(y), None if weight is None else cells_of(weight)
+            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+            yield Raw(X, y, weight, self.origin, start)
+
+
+def dask(module: str) -> Any:
+    """A module of Dask, or an error that names the extra."""
+    return optional(module, "Tables on a cluster need Dask", "distributed")
 
 
 def cells_of(column: Any) -> NDArray[Any]:
@@ -92,11 +127,10 @@ class Reading:
     """How rows that were read become rows to compute with.
 
     ``classes`` turn labels into their numbers and ``factors`` multiply the weights of each class;
-    ``missing`` says whether NaN may stand in X, ``encoding`` how cells become numbers.
+    ``encoding`` says how cells become numbers.
     """
 
     names: tuple[str, ...]
-    missing: bool = False
     encoding: Encoding | None = None
     classes: NDArray[Any] | None = None
     factors: Array | None = None
@@ -108,12 +142,8 @@ class Reading:
         if not np.isfinite(y).all():
             raise _bad(raw, y, "the target")
         if not (np.isfinite(X.sum()) or np.isfinite(X).all()):
-            for j, name in enumerate(self.names):
-                x = X[:, j]
-                if np.isinf(x).any() or (not self.missing and np.isnan(x).any()):
-                    raise _bad(
-                        raw, np.where(np.isnan(x) & self.missing, 0.0, x), f"column {name!r}"
-                    )
+            j = int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])
+            raise _bad(raw, X[:, j], f"column {self.names[j]!r}")
         if self.factors is not None:
             weight = weight * self.factors[y.astype(np.intp)]
         return Rows(X, y, weight, part, start)
@@ -156,6 +186,15 @@ def rows_of(number: int, part: Part, reading: Reading) -> Iterator[Rows]:
         start += len(raw.y)
 
 
+def on_rows(
+    number: int, part: Part, task: Task, merge: Merge, reading: Reading | None, inputs: bool
+) -> Any:
+    """A task on every block of a part, merged in order; without a reading on rows as they came."""
+    if reading is None:
+        return merged((task(raw) for raw in part.blocks(inputs) if len(raw.y)), merge)
+    return merged(map(task, rows_of(number, part, reading)), merge)
+
+
 def weights_of(raw: Raw) -> Array:
     """Weights of rows, one by default; refuses negative and infinite ones."""
     if raw.weight is None:
@@ -180,6 +219,13 @@ def _floats(raw: Raw, values: NDArray[Any], what: str, remedy: str) -> Array:
         ) from error
 
 
+def merged(results: Iterable[Any], merge: Merge) -> Any:
+    """Results merged in their order; None says that there was nothing."""
+    found = (result for result in results if result is not None)
+    first = next(found, None)
+    return None if first is None else reduce(merge, found, first)
+
+
 # --- labels ---
 
 
@@ -190,18 +236,14 @@ def _absent(label: Any) -> bool:
         return True
 
 
-def labels_of(part: Part) -> Counter[Any]:
-    """Weights of the labels of a part."""
-    found: Counter[Any] = Counter()
-    for raw in part.blocks(inputs=False):
-        weight = weights_of(raw)
-        missing = [_absent(y) for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
-        if any(missing):
-            raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
-        labels, inverse = np.unique(raw.y, return_inverse=True)
-        totals = np.bincount(inverse, weights=weight, minlength=len(labels))
-        found.update(dict(zip(labels.tolist(), totals.tolist(), strict=True)))
-    return found
+def labels_of(raw: Raw) -> Counter[Any]:
+    """Weights of the labels of some rows."""
+    missing = [_absent(y) for y in raw.y] if raw.y.dtype.kind in "Of" else [False]
+    if any(missing):
+        raise _bad(raw, np.where(missing, np.nan, 0.0), "the target")
+    labels, inverse = np.unique(raw.y, return_inverse=True)
+    totals = np.bincount(inverse, weights=weights_of(raw), minlength=len(labels))
+    return Counter(dict(zip(labels.tolist(), totals.tolist(), strict=True)))
 
 
 def added_labels(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
@@ -214,9 +256,9 @@ def added_labels(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
     return a + b
 
 
-def sorted_labels(totals: Counter[Any]) -> dict[str, Any]:
+def sorted_labels(found: Counter[Any] | None) -> dict[str, Any]:
     """Labels of positive weight and their weights, as arrays."""
-    totals = added_labels(totals, Counter())
+    totals = added_labels(found or Counter(), Counter())
     kinds = {isinstance(label, str) for label in totals}
     if len(kinds) > 1:
         raise InvalidDataError(
@@ -253,6 +295,15 @@ class Block(NamedTuple):
         """Some of the rows."""
         return Block(self.codes[:, start:stop], self.y[start:stop], self.weight[start:stop])
 
+    def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
+        """Results of a task on every block of a table that this is, merged in order."""
+        none = self.rows(0, 0)
+        found: dict[str, Any] = on_codes(self, 0, none, none, task, merge)
+        return found
+
+
+Held = Block | Callable[[], Block]  # a coded part, or what makes or reads it when it is needed
+
 
 class Edge(NamedTuple):
     """How long a part is, and its first and last rows."""
@@ -262,21 +313,8 @@ class Edge(NamedTuple):
     tail: Block
 
 
-@dataclass(frozen=True)
-class CodedArrays:
-    """Codes at hand."""
-
-    part: Block
-
-    def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
-        """Results of a task on every block, merged in the order of the rows."""
-        none = self.part.rows(0, 0)
-        found: dict[str, Any] = on_codes(self.part, 0, none, none, task, merge)
-        return found
-
-
 def on_codes(
-    held: Block | Callable[[], Block],
+    held: Held,
     start: int,
     before: Block,
     after: Block,
@@ -300,11 +338,12 @@ def on_codes(
     return reduce(merge, map(task, blocks()))
 
 
-def edge_of(part: Block) -> Edge:
+def edge_of(held: Held) -> list[Edge]:
     """The length and the ends of a part, as arrays of their own."""
+    part = held() if callable(held) else held
     m = len(part.y)
     head, tail = part.rows(0, CONTEXT), part.rows(max(m - CONTEXT, 0), m)
-    return Edge(m, joined([head]), joined([tail]))
+    return [Edge(m, joined([head]), joined([tail]))]
 
 
 def neighbours_of(edges: Sequence[Edge]) -> Iterator[tuple[int, Block, Block]]:

@@ -25,28 +25,19 @@ from nablasso.errors import (
     InvalidParameterError,
     NablassoError,
     WorkersTimeoutError,
-    optional,
 )
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
-    Edge,
+    ArrayPart,
     Items,
     Merge,
-    Raw,
     Task,
-    cells_of,
-    edge_of,
-    inputs_of,
+    dask,
+    merged,
     quoted,
 )
 
 TIMEOUT = 600.0  # seconds; Dask itself gives a silent worker's tasks to others after 300
-PIECE_ROWS = 1 << 15  # of a partition that are worked on at a time
-
-
-def dask(module: str) -> Any:
-    """A module of Dask, or an error that names the extra."""
-    return optional(module, "Tables on a cluster need Dask", "distributed")
 
 
 def current_client() -> Any:
@@ -60,39 +51,16 @@ def current_client() -> Any:
 # --- parts ---
 
 
-@dataclass(frozen=True)
-class DaskPartition:
-    """Rows of a Dask collection: lazy pieces of X, y and the weights that belong together."""
-
-    number: int
-    X: Any
-    y: Any
-    weight: Any = None
-
-    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
-        """Slices of the partition; computed here, unless a worker has done so."""
-        pieces = [self.X if inputs else None, self.y, self.weight]
-        X, y, weight = dask("dask").compute(*pieces, scheduler="synchronous")
-        if hasattr(X, "columns"):
-            words = any(kind.kind not in "biuf" for kind in X.dtypes)
-            X = inputs_of(X, list(X.columns), words)
-        y = cells_of(y)
-        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        weight = None if weight is None else cells_of(weight)
-        for start in range(0, len(y), PIECE_ROWS):
-            at = slice(start, start + PIECE_ROWS)
-            w = None if weight is None else weight[at]
-            yield Raw(None if X is None else X[at], y[at], w, f"Partition {self.number}", start)
-
-
 def partitions_of(
     X: Any, y: Any, sample_weight: Any, ignore: Sequence[str]
-) -> tuple[list[DaskPartition], tuple[str, ...]]:
+) -> tuple[list[ArrayPart], tuple[str, ...]]:
     """Lazy partitions in the order of the rows, and the names of X; nothing is computed."""
-    if isinstance(y, str):
-        return _of_frame(X, y, sample_weight, ignore)
     others = [y] if sample_weight is None else [y, sample_weight]
-    if hasattr(X, "columns"):
+    if isinstance(y, str):
+        names = _inputs_beside(X, others, ignore)
+        frames = X[[*names, *others]].to_delayed()  # apart they may be cut in other places
+        lists = [[frame[own] for frame in frames] for own in (list(names), *others)]
+    elif hasattr(X, "columns"):
         X = X[[name for name in X.columns if name not in ignore]]
         names = tuple(map(str, X.columns))
         lists = [list(part.to_delayed()) for part in (X, *others)]
@@ -111,35 +79,28 @@ def partitions_of(
             "or give the name of the column of y."
         )
     pieces = enumerate(zip(*lists, strict=True))
-    return [DaskPartition(number, *own) for number, own in pieces], names
+    return [ArrayPart(f"Partition {number}", *own) for number, own in pieces], names
 
 
-def _of_frame(
-    X: Any, target: str, weight: Any, ignore: Sequence[str]
-) -> tuple[list[DaskPartition], tuple[str, ...]]:
+def _inputs_beside(X: Any, special: Sequence[Any], ignore: Sequence[str]) -> tuple[str, ...]:
+    """Names of the columns besides the target and the weight, which are columns too."""
     if not hasattr(X, "columns"):
         raise InvalidParameterError(
-            f"y is the name of a column, {target!r}, so X must be a dask.dataframe; got "
+            f"y is the name of a column, {special[0]!r}, so X must be a dask.dataframe; got "
             f"{type(X).__name__}."
         )
-    if weight is not None and not isinstance(weight, str):
+    if not all(isinstance(name, str) for name in special):
         raise InvalidParameterError(
             "sample_weight must be the name of a column, as y is; got "
-            f"{type(weight).__name__}. Put the weights into the data frame."
+            f"{type(special[1]).__name__}. Put the weights into the data frame."
         )
-    special = [target] if weight is None else [target, weight]
     names = [str(name) for name in X.columns]
     missing = [name for name in special if name not in names]
     if missing:
         raise InvalidDataError(
             f"The data frame has no column {quoted(missing)}; its columns are {quoted(names)}."
         )
-    chosen = [name for name in names if name not in (*special, *ignore)]
-    frames = X[[*chosen, *special]].to_delayed()  # apart they may be cut in other places
-    return [
-        DaskPartition(number, frame[chosen], *(frame[name] for name in special))
-        for number, frame in enumerate(frames)
-    ], tuple(chosen)
+    return tuple(name for name in names if name not in (*special, *ignore))
 
 
 # --- the runner ---
@@ -163,26 +124,23 @@ class Cluster:
         with self.client.as_current():
             wanted = [*leaves, *level] if len(items) > 1 else leaves
             *steps, last = self.client.compute(wanted)
-            return self._results(steps, [last], label)[0]
+            return self._result(steps, last, label)
 
-    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:  # noqa: ARG002
+    def keep(self, task: Task, items: Items, key: str) -> list[Any]:  # noqa: ARG002
         """Futures of coded parts."""
         with self.client.as_current():
-            handles = self.client.compute(_lazy(task, items))
-            ends = [self.client.submit(edge_of, handle, pure=False) for handle in handles]
-            return handles, self._results(ends, ends, "Codes")
+            return list(self.client.compute(_lazy(task, items)))
 
-    def _results(self, steps: list[Any], wanted: list[Any], label: str) -> list[Any]:
-        """Results of what is wanted once all steps are done; raises what a worker raised."""
+    def _result(self, steps: list[Any], last: Any, label: str) -> Any:
+        """The last result once all steps are done; raises what a worker raised."""
         done = 0
         try:
             for future in track(self._finished(steps), len(steps), label):
                 done += 1
-                if wanted is not steps:
-                    future.release()  # it goes up the tree and is not held for the client
-            for _ in self._finished(wanted):
+                future.release()  # it goes up the tree and is not held for the client
+            for _ in self._finished([last]):
                 pass
-            return [future.result(timeout=self.timeout) for future in wanted]
+            return last.result(timeout=self.timeout)
         except TimeoutError as error:
             workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
             raise WorkersTimeoutError(
@@ -191,7 +149,7 @@ class Cluster:
                 "be gone or stuck: look at the cluster, restart it, or raise timeout=..."
             ) from error
         finally:
-            for future in {id(f): f for f in (*steps, *wanted)}.values():
+            for future in (*steps, last):
                 future.release()  # what nobody wants any more is not computed
 
     def _finished(self, futures: list[Any]) -> Iterator[Any]:
@@ -217,10 +175,8 @@ def _apply(task: Task, *item: Any) -> Any:
     return task(*item)
 
 
-def _merged(merge: Merge, a: Any, b: Any) -> Any:
-    if a is None or b is None:
-        return b if a is None else a
-    return merge(a, b)
+def _merged(merge: Merge, *both: Any) -> Any:
+    return merged(both, merge)
 
 
 def _raise(future: Any) -> None:

@@ -1,15 +1,14 @@
 r"""Columns as codes of one byte, and the functions of a column as a table by code.
 
 **Codes.** A column becomes bins, three quarters of them at quantiles and one quarter even in x, so
-that tails keep their shape; few distinct values are codes as they are; a category is a code. The
-last code is for what is missing (or, among categories, unknown).
+that tails keep their shape; few distinct values are codes as they are.
 
 **Functions.** With the shares ``p`` of the codes and their standardised means ``t`` the functions
 of a column are those of Demmler and Reinsch: ``1`` and ``t``, then the eigenvectors of the natural
 cubic spline's kernel :math:`|t - s|^3 / 12` orthogonal to both, smooth ones first. They are
 orthonormal over the rows. The eigenvalue is the prior variance of its function: one variance for
-the column is then enough, and no degree is chosen. Categories have the kernel ``1[c = c']`` and
-nothing but the constant is left out. A code for missing rows has an indicator of its own.
+the column is then enough, and no degree is chosen. Categories and missing cells are columns of 0
+and 1 before they come here (:mod:`nablasso.data.encoding`).
 
 Cost: an eigendecomposition of (bins x bins) per column.
 """
@@ -34,7 +33,6 @@ EVEN = 0.25  # share of the bins that are even in x
 CELLS = 4096  # of the even grid that finds codes
 LEAST_REACH = 1e-300  # of edges: a grid between closer ones would overflow
 CROWDED = 6  # edges of one cell beyond which a search among all edges is faster
-LEVELS = 250  # categories that have a code of their own, the most frequent ones
 LONG_TAILS = 12.0  # fourth moment from which on functions are of normal scores, not of x
 NEGLIGIBLE = 1e-12  # eigenvalue over the largest: rounding
 
@@ -43,50 +41,34 @@ NEGLIGIBLE = 1e-12  # eigenvalue over the largest: rounding
 class CodedColumn:
     """How one column is coded, and its functions at the codes.
 
-    ``edges`` separate the codes (of a category: its values, sorted); ``centres`` stand for them;
-    row ``c`` of ``table`` holds the functions at code ``c``, the last row those of a missing value.
+    ``edges`` separate the codes, ``centres`` stand for them; row ``c`` of ``table`` holds the
+    functions at code ``c``.
     """
 
     edges: Array
     centres: Array
-    category: bool
     table: Array
     prior: Array
 
     def encode(self, x: Array) -> Codes:
         """Codes of values."""
-        if self.category:
-            code = np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
-            unknown = self.edges[code] != x
-        else:
-            unknown = ~np.isfinite(x)
-            code = _below(self.edges, np.where(unknown, 0.0, x) if unknown.any() else x)
-        code[unknown] = len(self.centres)
-        return np.asarray(code, dtype=np.uint8)
+        return np.asarray(_below(self.edges, x), dtype=np.uint8)
 
     def at(self, x: Array, k: int) -> Array:
         """The first ``k`` functions at any values, linear between the centres."""
-        if self.category:
-            return self.table[self.encode(x), :k]
-        bad = ~np.isfinite(x)
-        x = np.where(bad, self.centres[0], x)
-        table = self.table[: len(self.centres), :k]
+        table = self.table[:, :k]
         if len(self.centres) == 1:
-            values = np.repeat(table, len(x), axis=0)
-        else:
-            left, share, _ = self._cell(x)
-            values = table[left] + share[:, None] * (table[left + 1] - table[left])
-        values[bad] = self.table[-1, :k]
-        return np.asarray(values)
+            return np.repeat(table, len(x), axis=0)
+        left, share, _ = self._cell(x)
+        return np.asarray(table[left] + share[:, None] * (table[left + 1] - table[left]))
 
     def slopes(self, x: Array, k: int) -> Array:
-        """Derivatives of the first ``k`` functions; zero beyond the centres and for categories."""
-        if self.category or len(self.centres) == 1:
+        """Derivatives of the first ``k`` functions; zero beyond the centres."""
+        if len(self.centres) == 1:
             return np.zeros((len(x), k))
-        bad = ~np.isfinite(x)
-        left, share, width = self._cell(np.where(bad, self.centres[0], x))
-        inside = ~bad & (share > 0) & (share < 1)
-        table = self.table[: len(self.centres), :k]
+        left, share, width = self._cell(x)
+        inside = (share > 0) & (share < 1)
+        table = self.table[:, :k]
         return np.asarray(inside[:, None] * (table[left + 1] - table[left]) / width[:, None])
 
     def _cell(self, x: Array) -> tuple[Index, Array, Array]:
@@ -126,94 +108,65 @@ def bins_for(n_columns: int) -> int:
     return int(np.clip(BINS * WIDE // max(n_columns, 1), FEWEST_BINS, BINS))
 
 
-def draft(x: Array, weight: Array, bins: int, category: bool) -> CodedColumn:
+def draft(x: Array, weight: Array, bins: int) -> CodedColumn:
     """Codes of a column from sampled rows; its functions need the counts of all rows."""
-    finite = np.isfinite(x)
-    values, inverse = np.unique(x[finite], return_inverse=True)
-    mass = np.bincount(inverse, weights=weight[finite], minlength=len(values)).astype(float)
-    if category:
-        kept = np.sort(np.argsort(-mass, kind="stable")[:LEVELS])
-        edges = centres = values[kept]
-    else:
-        edges = _edges(values, mass, bins)
-        bin_of = np.searchsorted(edges, values)
-        total = np.bincount(bin_of, weights=mass, minlength=len(edges) + 1)
-        scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        sums = np.bincount(bin_of, weights=mass * (values / scale), minlength=len(edges) + 1)
-        ends = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            centres = np.where(total > 0, sums / total * scale, ends if len(edges) else 0.0)
-    return CodedColumn(edges, centres, category, np.zeros((len(centres) + 1, 0)), np.zeros(0))
+    values, inverse = np.unique(x, return_inverse=True)
+    mass = np.bincount(inverse, weights=weight).astype(float)
+    edges = _edges(values, mass, bins)
+    bin_of = np.searchsorted(edges, values)
+    total = np.bincount(bin_of, weights=mass)
+    scale = max(float(np.abs(values).max()), 1e-300)
+    centres = np.bincount(bin_of, weights=mass * (values / scale)) / total * scale
+    return CodedColumn(edges, centres, np.zeros((len(centres), 0)), np.zeros(0))
 
 
 def _edges(values: Array, mass: Array, bins: int) -> Array:
     """Edges halfway between neighbouring values; quantiles count rows, not distinct values."""
     halfway = values[:-1] / 2 + values[1:] / 2
+    halfway = np.where(halfway < values[1:], halfway, values[:-1])  # no number between the two
     if len(values) <= bins:
         return halfway
     even = round(bins * EVEN)
     share = np.cumsum(mass) / mass.sum()
     at = np.searchsorted(share, np.linspace(0, 1, bins - even + 1)[1:-1])
     low, high = values[np.searchsorted(share, [3 / len(values), 1 - 3 / len(values)])]
-    grid = np.linspace(low, high, even + 1)
+    grid = 2 * np.linspace(low / 2, high / 2, even + 1)  # their difference may overflow
     at = np.concatenate([at, np.searchsorted(values, grid) - 1])
     return np.asarray(halfway[np.unique(np.clip(at, 0, len(halfway) - 1))])
 
 
 def with_functions(column: CodedColumn, counts: Array, most: int) -> CodedColumn:
     """The column with its functions, orthonormal over rows that have these counts per code."""
-    seen, missing, n = counts[:-1] > 0, counts[-1], counts.sum()
-    known = counts[:-1][seen]
-    functions, prior = (
-        _of_category(known, most)
-        if column.category
-        else _of_number(column.centres[seen], known, most)
-    )
+    seen = counts > 0
+    functions, prior = _functions(column.centres[seen], counts[seen], most)
     table = np.zeros((len(counts), len(prior)))
-    table[:-1][seen] = functions * np.sqrt(n / max(known.sum(), 1e-300))
-    if 0 < missing < n:
-        share = missing / n
-        flag = np.where(np.arange(len(counts)) == len(counts) - 1, 1 - share, -share)
-        at = min(1, len(prior))
-        table = np.insert(table, at, flag / np.sqrt(share * (1 - share)), axis=1)
-        prior = np.insert(prior, at, 1.0)
-    return CodedColumn(column.edges, column.centres, column.category, table, prior)
+    table[seen] = functions
+    return CodedColumn(column.edges, column.centres, table, prior)
 
 
-def _of_number(t: Array, counts: Array, most: int) -> tuple[Array, Array]:
+def _functions(t: Array, counts: Array, most: int) -> tuple[Array, Array]:
+    """The functions at codes of these counts, and their prior variances."""
     p, m = counts / counts.sum(), len(counts)
     if m < 2:
         return np.zeros((m, 0)), np.zeros(0)
     t = _standard(t / max(float(np.abs(t).max()), 1e-300), p)
     if p @ t**4 > LONG_TAILS:
         t = _standard(ndtri(np.cumsum(p) - p / 2), p)
+    k = min(most - 1, m - 2)
+    if k < 1:
+        return t[:, None], np.ones(1)
     root = np.sqrt(p)
-    kernel = np.abs(t[:, None] - t) ** 3 / 12
-    values, prior = _eigenfunctions(kernel, np.column_stack([root, root * t]), root, most - 1)
-    return np.column_stack([t, values]), np.concatenate([[1.0], prior])
-
-
-def _of_category(counts: Array, most: int) -> tuple[Array, Array]:
-    root = np.sqrt(counts / counts.sum())
-    values, prior = _eigenfunctions(np.eye(len(root)), root[:, None], root, most)
-    return values, prior / prior.max(initial=1e-300)
+    null = np.column_stack([root, root * t])  # what has no curvature
+    kernel = np.abs(t[:, None] - t) ** 3 / 12 * root * root[:, None]
+    kernel -= null @ (null.T @ kernel)
+    kernel -= (kernel @ null) @ null.T
+    values, vectors = eigh(kernel, subset_by_index=[m - k, m - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    real = values > NEGLIGIBLE * values[0]
+    functions = np.column_stack([t, vectors[:, real] / root[:, None]])
+    return functions, np.append(1.0, values[real])
 
 
 def _standard(t: Array, p: Array) -> Array:
     t = t - p @ t
     return np.asarray(t / np.sqrt(p @ t**2))
-
-
-def _eigenfunctions(kernel: Array, null: Array, root: Array, most: int) -> tuple[Array, Array]:
-    """Eigenfunctions of a kernel orthogonal to a null space, the largest eigenvalue first."""
-    m = len(root)
-    k = min(most, m - null.shape[1])
-    if k < 1:
-        return np.zeros((m, 0)), np.zeros(0)
-    weighted = kernel * root * root[:, None]
-    weighted -= null @ (null.T @ weighted)
-    weighted -= (weighted @ null) @ null.T
-    values, vectors = eigh(weighted, subset_by_index=[m - k, m - 1])
-    values, vectors = values[::-1], vectors[:, ::-1]
-    real = values > NEGLIGIBLE * values[0]
-    return vectors[:, real] / root[:, None], values[real]

@@ -11,10 +11,11 @@ import glob
 import gzip
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from nablasso.data.files import (
     parsed_rows,
 )
 from nablasso.errors import InvalidDataError, InvalidParameterError
-from nablasso.persistence import digest
 from nablasso.streaming.blocks import Part, Raw, cells_of, inputs_of, quoted
 
 PathLike = str | os.PathLike[str]
@@ -39,7 +39,6 @@ PART_ROWS = 1 << 18  # of a part; row groups that are larger are parts of their 
 BATCH_ROWS = 1 << 15  # read at a time
 BUFFER_BYTES = 1 << 18  # per column: pages are read one by one, not a row group at once
 ROW_BYTES = 64  # of text, about
-PROBED_BYTES = 1 << 16  # at each end of a file, that the fingerprint looks at
 GAPS_NAMED = 3  # missing files that a message names
 LOOKED_BYTES = 1 << 20  # of text, that tell what its columns hold
 
@@ -64,22 +63,12 @@ class Wanted:
         weight = None if self.weight is None else cells_of(batch[self.weight])
         return Raw(X, cells_of(batch[self.target]), weight, origin, first_row)
 
-    def asked(self, inputs: bool) -> Wanted:
-        """These columns, or those besides X."""
-        return self if inputs else replace(self, names=())
 
+class Look(NamedTuple):
+    """What the columns of a file hold, or their types, by name, and what separates its fields."""
 
-def files_fingerprint(paths: Sequence[Path], wanted: Wanted) -> str:
-    """Of the columns, and of the name, size and both ends of each file."""
-
-    def probed(path: Path) -> tuple[str, int, bytes, bytes]:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            head = file.read(PROBED_BYTES)
-            file.seek(max(0, size - PROBED_BYTES))
-            return path.name, size, head, file.read(PROBED_BYTES)
-
-    return digest((wanted.all, [probed(path) for path in paths]))
+    holds: dict[str, str]
+    separator: str = ""
 
 
 def open_files(
@@ -102,17 +91,15 @@ def open_files(
             f"The files of a table must be of one kind; {found[0]} and {other[0]} are not. Convert "
             "one of them."
         )
-    separators, looks = {}, {}
-    for path in found:
-        separators[path], looks[path] = _look_parquet(path) if parquet else _look_csv(path)
-    wanted = _with_types(_wanted(looks, target, weight, ignore), looks, parquet)
+    looks = {path: _look_parquet(path) if parquet else _look_csv(path) for path in found}
+    wanted = _wanted(looks, target, weight, ignore)
+    kinds = {name: _kind(name, wanted, looks, parquet) for name in wanted.all}
+    words = frozenset(name for name in wanted.names if kinds[name] != "numbers")
+    wanted = replace(wanted, words=words)
     parts: list[Part] = []
-    for path in found:
-        if parquet:
-            parts += [ParquetPart(path, wanted, *at) for at in _runs(path, part_rows)]
-        else:
-            own = wanted, looks[path], separators[path]
-            parts += [CSVPart(path, *own, *at) for at in _pieces(path, part_rows * ROW_BYTES)]
+    for path, look in looks.items():
+        pieces = _runs(path, part_rows) if parquet else _pieces(path, part_rows * ROW_BYTES, look)
+        parts += [FilePart(path, wanted, row, read) for row, read in pieces]
     return found, wanted, parts
 
 
@@ -150,18 +137,19 @@ def found_files(paths: PathLike | Sequence[PathLike]) -> list[Path]:
 def _check_gaps(paths: Sequence[Path]) -> None:
     """Refuse files part-0, part-1, part-3: a part of the table would be missing."""
     pieces = [re.split(r"(\d+)", path.name) for path in paths]
-    if len({len(piece) for piece in pieces}) > 1 or len(paths) < 2:
-        return
-    differs = [k for k in range(len(pieces[0])) if len({piece[k] for piece in pieces}) > 1]
-    if len(differs) != 1 or differs[0] % 2 == 0:
+    columns = list(zip(*pieces, strict=False))
+    differs = [k for k, texts in enumerate(columns) if len(set(texts)) > 1]
+    if len({len(piece) for piece in pieces}) > 1 or len(differs) != 1 or differs[0] % 2 == 0:
         return
     (at,) = differs
-    texts = {int(piece[at]): piece[at] for piece in pieces}
-    missing = [k for k in range(min(texts), max(texts) + 1) if k not in texts]
-    if not missing or len(missing) >= len(texts):  # years and the like are no numbers of parts
+    there = {int(text) for text in columns[at]}
+    n_lost = max(there) - min(there) + 1 - len(there)
+    if not 0 < n_lost < len(there):  # years and the like are no numbers of parts
         return
-    width = len(min(texts.values(), key=len))
-    names = ["".join([*pieces[0][:at], f"{k:0{width}d}", *pieces[0][at + 1 :]]) for k in missing]
+    head, tail = "".join(pieces[0][:at]), "".join(pieces[0][at + 1 :])
+    width = len(min(columns[at], key=len))
+    lost = [k for k in range(min(there), max(there)) if k not in there]
+    names = [f"{head}{k:0{width}d}{tail}" for k in lost]
     raise InvalidDataError(
         f"{paths[0].parent / names[0]} is missing"
         + (f", and {quoted(names[1:], GAPS_NAMED)}" if len(names) > 1 else "")
@@ -171,101 +159,104 @@ def _check_gaps(paths: Sequence[Path]) -> None:
 
 
 def _wanted(
-    looks: dict[Path, dict[str, str]], target: str, weight: str | None, ignore: Sequence[str]
+    looks: dict[Path, Look], target: str, weight: str | None, ignore: Sequence[str]
 ) -> Wanted:
     special = [target] if weight is None else [target, weight]
     first = next(iter(looks.values()))
-    chosen = [name for name in first if name not in (*special, *ignore)]
+    chosen = [name for name in first.holds if name not in (*special, *ignore)]
     if not chosen or set(ignore) & set(special):
         raise InvalidParameterError(
             f"At least one column besides {quoted(special)} must be left; got ignore={ignore!r}."
         )
     wanted = Wanted(tuple(chosen), target, weight)
     for path, look in looks.items():
-        missing = [name for name in wanted.all if name not in look]
-        extra = [name for name in look if name not in (*wanted.all, *ignore)]
+        missing = [name for name in wanted.all if name not in look.holds]
+        extra = [name for name in look.holds if name not in (*wanted.all, *ignore)]
         parts = [f"lacks {quoted(missing)}"] if missing else []
         parts += [f"has {quoted(extra)} besides"] if extra else []
         if parts:
             raise InvalidDataError(
                 f"All files must have the same columns: {quoted(wanted.all)}. {path} "
-                f"{' and '.join(parts)}. It has {quoted(list(look))}; write it again, or leave "
-                "columns out (ignore=..., or --ignore)."
+                f"{' and '.join(parts)}. It has {quoted(list(look.holds))}; write it again, or "
+                "leave columns out (ignore=..., or --ignore)."
             )
     return wanted
 
 
-def _with_types(wanted: Wanted, looks: dict[Path, dict[str, str]], typed: bool) -> Wanted:
-    """Which columns hold no numbers; refuses nested ones, and types that change between files.
+def _kind(name: str, wanted: Wanted, looks: dict[Path, Look], typed: bool) -> str:
+    """What a column holds; refuses nested ones, and types that change between files.
 
     What text in CSV files holds is decided by all cells, not here (``typed`` is false).
     """
-    words = set()
-    for name in wanted.all:
-        first: tuple[Path, str] | None = None
-        for path, look in looks.items():
-            kind = "words" if not typed and look[name] == "bool" else kind_of(look[name])
-            if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
-                raise InvalidDataError(
-                    f"{path} must hold numbers, words or dates; column {name!r} has type "
-                    f"{look[name]}. Leave it out (ignore=..., or --ignore), or write it anew."
-                )
-            if kind == "nothing":
-                continue
-            first = first or (path, kind)
-            if kind != first[1]:
-                raise InvalidDataError(
-                    f"Column {name!r} holds {kind} in {path}, but {first[1]} in {first[0]}. Write "
-                    "one of them again with the same type in this column."
-                )
-        if first is None or first[1] != "numbers":
-            words.add(name)
-    return replace(wanted, words=frozenset(words & set(wanted.names)))
-
-
-# --- Parquet ---
+    seen: dict[str, Path] = {}
+    for path, look in looks.items():
+        held = look.holds[name]
+        kind = "words" if not typed and held == "bool" else kind_of(held)
+        if kind == "nested" or (name == wanted.weight and kind not in ("numbers", "nothing")):
+            raise InvalidDataError(
+                f"{path} must hold numbers, words or dates; column {name!r} has type {held}. Leave "
+                "it out (ignore=..., or --ignore), or write it anew."
+            )
+        if kind != "nothing":
+            seen.setdefault(kind, path)
+    if len(seen) > 1:
+        (first, one), (kind, other), *_ = seen.items()
+        raise InvalidDataError(
+            f"Column {name!r} holds {kind} in {other}, but {first} in {one}. Write one of them "
+            "again with the same type in this column."
+        )
+    return next(iter(seen), "nothing")
 
 
 @dataclass(frozen=True)
-class ParquetPart:
-    """Neighbouring row groups of a file."""
+class FilePart:
+    """Neighbouring rows of a file.
+
+    ``read`` gives record batches or data frames of them, which have the wanted columns.
+    """
 
     path: Path
     wanted: Wanted
-    groups: tuple[int, ...]
     first_row: int  # in its file
+    read: Callable[[Wanted], Iterator[Any]]
 
     def blocks(self, inputs: bool = True) -> Iterator[Raw]:
-        """Batches; pages are read one by one."""
-        parquet, errors = arrow("pyarrow.parquet"), arrow("pyarrow.lib")
-        row, wanted = self.first_row, self.wanted.asked(inputs)
+        """The rows, batch by batch."""
+        row, wanted = self.first_row, self.wanted if inputs else replace(self.wanted, names=())
         try:
-            with parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
-                for batch in file.iter_batches(
-                    batch_size=BATCH_ROWS, row_groups=list(self.groups), columns=wanted.all
-                ):
-                    yield wanted.raw(batch, str(self.path), row)
-                    row += batch.num_rows
-        except (errors.ArrowInvalid, OSError) as error:
+            for batch in self.read(wanted):
+                yield wanted.raw(batch, str(self.path), row)
+                row += len(batch)
+        except InvalidDataError:
+            raise
+        except (OSError, ValueError) as error:  # of pyarrow too
             raise InvalidDataError(
                 f"{self.path} cannot be read in the rows from {row} on: {error}. It may have been "
                 "removed, replaced or damaged since it was opened; write it again."
             ) from error
 
 
-def _look_parquet(path: Path) -> tuple[str, dict[str, str]]:
-    """Nothing between the fields, and types of the columns by name."""
+# --- Parquet ---
+
+
+def _row_groups(path: Path, groups: list[int], wanted: Wanted) -> Iterator[Any]:
+    """Record batches of row groups; pages are read one by one."""
+    parquet = arrow("pyarrow.parquet")
+    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
+        yield from file.iter_batches(BATCH_ROWS, row_groups=groups, columns=wanted.all)
+
+
+def _look_parquet(path: Path) -> Look:
     with parquet_file(path) as file:
         schema = file.schema_arrow
         if not file.metadata.num_rows:
             raise _empty(path)
     check_names(schema.names, path)
-    kinds = (str(field.type) for field in schema)
-    return "", dict(zip(schema.names, kinds, strict=True))
+    return Look({field.name: str(field.type) for field in schema})
 
 
-def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Row groups that make a part together, and its first row."""
+def _runs(path: Path, part_rows: int) -> Iterator[tuple[int, Any]]:
+    """The first row of each part, and what reads the row groups that make it together."""
     with parquet_file(path) as file:
         data = file.metadata
         sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
@@ -273,84 +264,59 @@ def _runs(path: Path, part_rows: int) -> Iterator[tuple[tuple[int, ...], int]]:
     first, n_rows = 0, 0
     for group, size in enumerate(sizes):
         if groups and n_rows + size > part_rows:
-            yield tuple(groups), first
+            yield first, partial(_row_groups, path, groups)
             first, n_rows, groups = first + n_rows, 0, []
         groups.append(group)
         n_rows += size
-    yield tuple(groups), first
+    yield first, partial(_row_groups, path, groups)
 
 
 # --- CSV ---
 
 
-@dataclass(frozen=True)
-class CSVPart:
-    """Lines of a file; of a compressed one all of them (``end`` is 0)."""
-
-    path: Path
-    wanted: Wanted
-    holds: dict[str, str]  # what all columns hold, by name
-    separator: str
-    begin: int
-    end: int
-    first_row: int
-
-    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
-        """Batches of the text."""
-        row, wanted = self.first_row, self.wanted.asked(inputs)
-        for text in self._texts():
-            table = self._parsed(text, row, wanted.all)
+def _text_rows(
+    path: Path, begin: int, size: int, row: int, look: Look, wanted: Wanted
+) -> Iterator[Any]:
+    """Data frames of about so many bytes of text; of a compressed file all of it."""
+    with _opened(path) as file:
+        file.seek(begin)
+        while text := file.read(size):
+            lines = decoded(_lines(file, text), path)
+            table = parsed_rows(
+                lines, look.separator, look.holds, path, first=row + 2, columns=wanted.all
+            )
+            for name in wanted.all:
+                is_target = name == wanted.target
+                if name not in wanted.words and not (is_target and look.holds[name] == "words"):
+                    table[name] = _numbers(table[name], path, row, look.holds[name] == "bool")
             for start in range(0, len(table), BATCH_ROWS):
-                batch = table[start : start + BATCH_ROWS]
-                yield wanted.raw(batch, str(self.path), row + start)
+                yield table[start : start + BATCH_ROWS]
             row += len(table)
-
-    def _texts(self) -> Iterator[str]:
-        try:
-            if self.end:
-                with self.path.open("rb") as file:
-                    file.seek(self.begin)
-                    yield decoded(file.read(self.end - self.begin), self.path)
-                return
-            with gzip.open(self.path) as file:
-                _lines(file, b"")  # the header
-                while text := file.read(PART_ROWS * ROW_BYTES):
-                    yield decoded(_lines(file, text), self.path)
-        except OSError as error:
-            raise InvalidDataError(
-                f"{self.path} cannot be read: {error}. It may have been removed or replaced since "
-                "it was opened; write it again."
-            ) from error
-
-    def _parsed(self, text: str, row: int, columns: list[str]) -> Any:
-        names = list(self.holds)
-        table = parsed_rows(text, self.separator, names, self.path, first=row + 2, columns=columns)
-        for name in columns:
-            is_target = name == self.wanted.target
-            if name in self.wanted.words or (is_target and self.holds[name] == "words"):
-                continue
-            values = numbers(table[name])
-            bad = np.flatnonzero(table[name].notna() & values.isna())
-            if len(bad):
-                raise InvalidDataError(
-                    f"{self.path} must hold numbers: row {row + bad[0]} (the first below the "
-                    f"header is 0), column {name!r} has {table[name].iloc[bad[0]]!r}. Repair it, "
-                    "or leave the column out (ignore=..., or --ignore)."
-                )
-            truth = self.holds[name] == "bool" and not values.isna().any()
-            table[name] = values.astype(bool) if truth else values
-        return table
+            if not _compressed(path):
+                break
 
 
-def _look_csv(path: Path) -> tuple[str, dict[str, str]]:
-    """The separator, and what the columns hold in the first lines."""
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+def _numbers(cells: Any, path: Path, row: int, truth: bool) -> Any:
+    """A column of text as numbers, or as truth values where all of them are there."""
+    values = numbers(cells)
+    bad = np.flatnonzero(cells.notna() & values.isna())
+    if len(bad):
+        raise InvalidDataError(
+            f"{path} must hold numbers: row {row + bad[0]} (the first below the header is 0), "
+            f"column {cells.name!r} has {cells.iloc[bad[0]]!r}. Repair it, or leave the column out "
+            "(ignore=..., or --ignore)."
+        )
+    return values.astype(bool) if truth and not values.isna().any() else values
+
+
+def _look_csv(path: Path) -> Look:
+    with _opened(path) as file:
         header, body = _lines(file, b""), _lines(file, file.read(LOOKED_BYTES))
     separator, names = first_line(decoded(header, path), path, 1)
     if not body.strip():
         raise _empty(path)
     table = parsed_rows(decoded(body, path), separator, names, path, first=2)
-    return separator, {name: _held(table[name].dropna()) for name in names}
+    return Look({name: _held(table[name].dropna()) for name in names}, separator)
 
 
 def _held(given: Any) -> str:
@@ -362,20 +328,27 @@ def _held(given: Any) -> str:
     return "bool" if given.str.lower().isin(list(TRUTH)).all() else "numbers"
 
 
-def _pieces(path: Path, part_bytes: int) -> Iterator[tuple[int, int, int]]:
-    """Begin, end and first row of pieces of text; all zero for a compressed file.
+def _pieces(path: Path, size: int, look: Look) -> Iterator[tuple[int, Any]]:
+    """The first row of each piece of text, and what reads it; a compressed file is one.
 
     A piece ends with the line in which its quotes are closed.
     """
-    if path.suffix == ".gz":
-        yield 0, 0, 0
-        return
-    with path.open("rb") as file:
+    with _opened(path) as file:
         begin, row = len(_lines(file, b"")), 0
-        while text := file.read(part_bytes):
+        while text := file.read(size):
+            yield row, partial(_text_rows, path, begin, size, row, look)
+            if _compressed(path):
+                break
             text = _lines(file, text)
-            yield begin, begin + len(text), row
             begin, row = begin + len(text), row + text.count(b"\n")
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path) if _compressed(path) else path.open("rb")
+
+
+def _compressed(path: Path) -> bool:
+    return path.suffix == ".gz"
 
 
 def _lines(file: Any, text: bytes) -> bytes:

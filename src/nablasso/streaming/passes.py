@@ -46,7 +46,7 @@ def counted(
     coded: Coded, columns: Sequence[CodedColumn], most: int
 ) -> tuple[tuple[CodedColumn, ...], Sums]:
     """The columns with at most ``most`` functions each, and how y and the codes go up and down."""
-    sizes = [len(column.centres) + 1 for column in columns]
+    sizes = [len(column.centres) for column in columns]
     sums = coded.fold(partial(_counts, sizes=sizes), added)
     parts = np.split(sums["codes"], np.cumsum(sizes)[:-1])
     done = [with_functions(c, p, most) for c, p in zip(columns, parts, strict=True)]

@@ -21,7 +21,7 @@ log likelihoods are sums over its cells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +32,6 @@ from nablasso.errors import InvalidDataError
 from nablasso.types import Array
 
 Sums = dict[str, Array]
-Kind = Literal["auto", "number", "count", "positive", "label"]
 
 CELLS = 40  # of the histogram of log|residual|, for a factor of e: 2.5 % of a deviation
 SIZES = 30  # factors of e below and above one that the histogram covers
@@ -60,7 +59,8 @@ class Response:
     ``centre`` and ``scale`` are those of y (of log y with ``log``); ``deviation`` is the noise's in
     these units, for the bounded losses; ``positive`` is the class that a label counts as one;
     ``excess`` is ``k`` of counts: their variance is ``m + k m^2``, and what no term explains yet is
-    no outlier.
+    no outlier. ``start`` is the constant predictor of the sampled targets, zero where y is centred;
+    ``reason`` says why it is this loss.
     """
 
     name: Literal["squares", "huber", "tukey", "counts", "labels"]
@@ -70,6 +70,8 @@ class Response:
     deviation: float = 1.0
     positive: float = 1.0
     excess: float = 0.0
+    start: float = 0.0
+    reason: str = field(default="squares: no sign of tails", compare=False)
 
     @property
     def least_squares(self) -> bool:
@@ -125,14 +127,6 @@ class Response:
         """Log of how much the units stretch y: what compares densities of different targets."""
         return float(len(y) * np.log(self.scale) + (np.log(y).sum() if self.log else 0.0))
 
-    def start(self, mean: float) -> float:
-        """The constant predictor for targets of this mean; zero where y is centred."""
-        if self.name == "counts":
-            return float(np.log(mean))
-        if self.name == "labels":
-            return float(np.log(mean / (1 - mean)))
-        return 0.0
-
     def prediction(self, eta: Array, smear: float = 1.0) -> Array:
         """Predictions in the units of y; ``smear`` is the mean of exp(noise) where y has a log."""
         if self.name == "counts":
@@ -155,53 +149,35 @@ class Response:
 # --- which loss ---
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The response in force, why, and where its predictor starts."""
-
-    response: Response
-    reason: str
-    start: float
-
-
-def first_judgement(kind: Kind, y: Array, weight: Array) -> Judgement:
+def first_response(y: Array, weight: Array) -> Response:
     """What the sampled targets say."""
-    if not np.isfinite(y).all():
-        raise InvalidDataError("y must be finite; drop the rows where it is missing.")
-    mean = float(weight @ y / weight.sum())
-    if kind == "label":
-        return label_judgement(y, weight, 1.0)
-    if kind == "count" or (kind == "auto" and _are_counts(y, weight)):
-        response = Response("counts")
-        return Judgement(response, "counts, with a log link", response.start(mean))
-    if kind == "positive":
-        if (y <= 0).any():
-            raise InvalidDataError("A positive target was promised, but y has values up to 0.")
-        centre, scale = _units(np.log(y), weight)
-        return Judgement(Response("squares", centre, scale, log=True), "log of y", 0.0)
-    centre, scale = _units(y, weight)
-    return Judgement(Response("squares", centre, scale), "squares: no sign of tails", 0.0)
+    if _are_counts(y, weight):
+        start = float(np.log(weight @ y / weight.sum()))
+        return Response("counts", start=start, reason="counts, with a log link")
+    return Response("squares", *_units(y, weight))
 
 
-def label_judgement(y: Array, weight: Array, positive: float) -> Judgement:
+def log_response(y: Array, weight: Array) -> Response | None:
+    """The log of positive numbers that are skewed as the target: it may be the better one."""
+    if not (y > 0).all():
+        return None
+    p = weight / weight.sum()
+    r = y - p @ y
+    skewed = p @ r**3 > SKEWED * (p @ r**2) ** 1.5
+    return Response("squares", *_units(np.log(y), weight), log=True) if skewed else None
+
+
+def label_response(y: Array, weight: Array, positive: float) -> Response:
     """One class against the rest."""
-    response = Response("labels", positive=positive)
-    share = float(weight @ response.target(y) / weight.sum())
+    share = float(weight @ (y == positive) / weight.sum())
     if not 0 < share < 1:
         raise InvalidDataError(
             f"Labels need two classes; the sampled rows have {'only' if share else 'no'} "
             f"{positive:g}. Check the target."
         )
-    return Judgement(response, "labels, by the logistic loss", response.start(share))
-
-
-def is_skewed(y: Array, weight: Array) -> bool:
-    """Positive numbers whose log may be the better target."""
-    if not (y > 0).all():
-        return False
-    p = weight / weight.sum()
-    r = y - p @ y
-    return bool(p @ r**3 > SKEWED * (p @ r**2) ** 1.5)
+    start = float(np.log(share / (1 - share)))
+    reason = "labels, by the logistic loss"
+    return Response("labels", positive=positive, start=start, reason=reason)
 
 
 def _are_counts(y: Array, weight: Array) -> bool:
@@ -240,27 +216,23 @@ def student_gain(sizes: Array) -> float:
     return float(best - normal)
 
 
-def judged(before: Judgement, residual: Sums, tails: float) -> tuple[Judgement, bool]:
-    """The judgement after a look at residuals, and whether the loss changed."""
-    response = before.response
-    if response.name == "counts":
+def judged(before: Response, residual: Sums, tails: float) -> tuple[Response, bool]:
+    """The response after a look at residuals, and whether the loss changed."""
+    if before.name == "counts":
         above, scale = residual["excess"]
-        excess = max(float(above / max(scale, 1e-300)), 0.0)
-        return replace(before, response=replace(response, excess=excess)), False
-    if response.name == "labels":
+        return replace(before, excess=max(float(above / max(scale, 1e-300)), 0.0)), False
+    if before.name == "labels":
         return before, False
     heavy = student_gain(residual["sizes"])
     if heavy < tails + np.log(float(residual["rows"])) / float(residual["rows"]):
-        if response.bounded:
-            return replace(before, response=replace(response, name="squares")), True
-        return before, False
+        return replace(before, name="squares"), before.bounded
     after = replace(
-        response,
-        name="tukey" if response.bounded else "huber",
+        before,
+        name="tukey" if before.bounded else "huber",
         deviation=deviation_of(residual["sizes"]),
+        reason=f"bounded influence: Student noise is better by {heavy:.2g} nats a row",
     )
-    reason = f"bounded influence: Student noise is better by {heavy:.2g} nats a row"
-    return replace(before, response=after, reason=reason), after.name != response.name
+    return after, after.name != before.name
 
 
 def serial_filter(residual: Sums, clear: float) -> tuple[float, ...]:

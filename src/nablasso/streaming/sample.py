@@ -21,8 +21,7 @@ at the cost of a second pass.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from copy import copy
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,15 +29,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nablasso.data.cells import LIBRARY, Face, as_pandas, labels, read_column, read_columns
+from nablasso.data.cells import as_pandas, labels, read_column, read_columns
 from nablasso.data.encoding import Encoding, Tally
-from nablasso.data.table import Hash, _bits, _mix
-from nablasso.errors import InvalidDataError, TableProblem, TableProblems
-from nablasso.streaming.blocks import Block, CodedArrays, Part, Raw, Rows, weights_of
+from nablasso.data.table import MIN_ROWS, Hash, _bits, _mix
+from nablasso.errors import InvalidDataError, TableProblems
+from nablasso.streaming.blocks import Block, Raw, Rows, weights_of
 from nablasso.streaming.codes import CodedColumn, Codes, bins_for, draft
 from nablasso.streaming.passes import counted
 from nablasso.streaming.responses import Sums
-from nablasso.streaming.sources import Coded, Source
+from nablasso.streaming.sources import Coded, CodedSource, Source
 from nablasso.types import Array, Index
 
 if TYPE_CHECKING:
@@ -48,51 +47,32 @@ SAMPLE = 1 << 15  # rows that fix the codes: their quantiles are exact to a twen
 PREPARED_ROWS = 20_000  # rows of it that are put into canonical order, for kernels
 HASHED = 1024  # rows at a time: their bits stay in the cache
 FAMILIES = 0.01  # share of sampled rows whose hash belongs to another row too: too many
-LEAST_ROWS = 5
 SORTED = 0.01  # share of turns below which a column (or y) is sorted
 ROWS_OF_PART = 40  # bits of a row's number in its part, while the parts' lengths are not known
 
 
-def encoded(source: Source, categories: Iterable[str] = (), face: Face = LIBRARY) -> Source:
-    """The table with the numbers that its cells become; :attr:`Reading.encoding` says how.
-
-    Raises
-    ------
-    TableProblems
-        All that cannot be read.
-    """
-    work = partial(_tallied, names=source.names)
-    items = [(part,) for part in source.parts]
-    found = source.runner.fold(work, _added, items, "Cells")
+def encoded(source: Source, categories: Iterable[str] = ()) -> Source:
+    """The table with the numbers that its cells become; raises all that cannot be read."""
+    found = source.fold(partial(_tallied, names=source.names), _added, "Cells", raw=True)
     if found is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     tallies = {n: t.shortened() for n, t in zip(source.names, found, strict=True)}
     cells = {name: tally.column() for name, tally in tallies.items()}
-    typed, first, problems = read_columns(cells, categories, face)
+    typed, first, problems = read_columns(cells, categories)
     if problems:
         counted = (" cells, such as", " different cells, such as")
         raise TableProblems([one._replace(what=one.what.replace(*counted)) for one in problems])
-    encoding = Encoding(
-        tuple(t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
-    )
-    if not encoding.names:
-        what = f"none of the {len(typed)} columns varies"
-        raise TableProblems([TableProblem((), what, "Add columns that could explain the target")])
-    made = copy(source)
+    learned = (t.learned(n, typed[n], first.get(n, False)) for n, t in tallies.items())
+    encoding = Encoding(tuple(learned)).checked()
+    made = source.read_by(replace(source.reading, encoding=encoding))
     made.names = tuple(encoding.names)
-    made.reading = replace(source.reading, encoding=encoding)
-    made.sample, made.tables = None, {k: v for k, v in source.tables.items() if k == "labels"}
+    made.made = {what: known for what, known in source.made.items() if what == "labels"}
     return made
 
 
-def _tallied(part: Part, names: tuple[str, ...]) -> list[Tally] | None:
-    found = None
-    for raw in part.blocks():
-        if len(raw.y):
-            weight, table = weights_of(raw), as_pandas(raw.X, names)
-            tallies = [_tally(table[name], weight, raw) for name in names]
-            found = tallies if found is None else _added(found, tallies)
-    return None if found is None else [tally.shortened() for tally in found]
+def _tallied(raw: Raw, names: tuple[str, ...]) -> list[Tally]:
+    weight, table = weights_of(raw), as_pandas(raw.X, names)
+    return [_tally(table[name], weight, raw) for name in names]
 
 
 def _added(a: list[Tally], b: list[Tally]) -> list[Tally]:
@@ -129,6 +109,7 @@ class Sample(NamedTuple):
     y: Array
     weight: Array
     place: Index  # number of the first copy in the table
+    n_rows: int = 0  # of the table
 
     def first(self, k: int) -> Sample:
         """The first ``k`` rows: a fair sample of the sample."""
@@ -139,43 +120,25 @@ class Sample(NamedTuple):
         return self._at(np.argsort(self.place, kind="stable"))
 
     def _at(self, rows: Any) -> Sample:
-        parts: list[Any] = [part[rows] for part in self]
-        return Sample(*parts)
+        return Sample._make([*(part[rows] for part in self[:-1]), self.n_rows])
 
 
 class _Pile(NamedTuple):
-    """Samples of some blocks, and the numbers of rows of their parts."""
+    """Samples of some blocks, and how many rows of all parts are known."""
 
     pieces: list[Sample]
-    lengths: dict[int, int]
+    lengths: Index
 
 
 def fair_sample(source: Source, size: int) -> Sample:
-    """At most ``size`` distinct rows that depend on the table's content alone.
+    """At most ``size`` distinct rows that depend on the table's content alone, sorted by hash.
 
-    Parameters
-    ----------
-    source : Source
-    size : int
-
-    Returns
-    -------
-    Sample
-        Sorted by hash; remembered by the source, so that a second call reads nothing.
-
-    Raises
-    ------
-    InvalidDataError
-        If the table has no rows, or a value that is not finite where one is needed; the message
-        names file, row and column.
+    They are remembered by the source: a second call reads nothing. Values that are not finite are
+    refused by file, row and column.
     """
-    known = source.sample
-    if known is None or (known.size < size and len(known.rows.y) == known.size):
-        rows = source.remembered(("sample", size), partial(_drawn, source, size))
-        n_rows = int(rows.pop("n_rows"))
-        known = Drawn(size, Sample(**rows), n_rows)
-        source.sample = known
-    return known.rows.first(size)
+    what = ("sample", size)
+    found = source.once(what, lambda: source.remembered(what, partial(_drawn, source, size)))
+    return Sample(**found)
 
 
 def prepared_rows(source: Source) -> Sample:
@@ -183,39 +146,31 @@ def prepared_rows(source: Source) -> Sample:
     return fair_sample(source, SAMPLE).first(PREPARED_ROWS).in_order()
 
 
-class Drawn(NamedTuple):
-    """A sample, how many rows were asked for, and how many the table has."""
-
-    size: int
-    rows: Sample
-    n_rows: int
-
-
 def _drawn(source: Source, size: int) -> dict[str, Any]:
     pile, sample = _pass(source, size, False)
     families = len(sample.y) - len(np.unique(sample.hashes))
     if len(sample.y) == size and families > FAMILIES * size:
         pile, sample = _pass(source, size, True)
-    ends = np.cumsum([0, *(pile.lengths.get(k, 0) for k in range(max(pile.lengths) + 1))])
+    ends = np.cumsum([0, *pile.lengths])
     part, row = sample.place >> ROWS_OF_PART, sample.place & ((1 << ROWS_OF_PART) - 1)
-    return {**sample._replace(place=ends[part] + row)._asdict(), "n_rows": ends[-1]}
+    return sample._replace(place=ends[part] + row, n_rows=ends[-1])._asdict()
 
 
 def _pass(source: Source, size: int, ordered: bool) -> tuple[_Pile, Sample]:
-    task = partial(_hashed, size=size, ordered=ordered)
+    task = partial(_hashed, size=size, ordered=ordered, n_parts=len(source.parts))
     pile = source.fold(task, partial(_piled, size=size), "Sampling")
     if pile is None:
         raise InvalidDataError(f"{source.origin} has no rows. Check what it reads.")
     return pile, _smallest(pile.pieces, size)
 
 
-def _hashed(rows: Rows, size: int, ordered: bool) -> _Pile:
+def _hashed(rows: Rows, size: int, ordered: bool, n_parts: int) -> _Pile:
     X, y = np.array(rows.X, dtype=float, order="C"), rows.y + 0.0
     X += 0.0  # -0.0 is 0.0
-    X[np.isnan(X)] = np.nan  # one pattern of bits
     place = (rows.part << ROWS_OF_PART) + rows.start + np.arange(len(y))
     piece = Sample(hashes_of(X, y, ordered), X, y, rows.weight, place)
-    return _Pile([_smallest([piece], size)], {rows.part: rows.start + len(y)})
+    lengths = (rows.start + len(y)) * (np.arange(n_parts) == rows.part)
+    return _Pile([_smallest([piece], size)], lengths)
 
 
 def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
@@ -233,20 +188,18 @@ def hashes_of(X: NDArray[Any], y: Array, ordered: bool) -> Hash:
 
 def _piled(a: _Pile, b: _Pile, size: int) -> _Pile:
     """Both piles; once they hold twice the sample, the sample of them."""
-    lengths = dict(a.lengths)
-    for part, length in b.lengths.items():
-        lengths[part] = max(length, lengths.get(part, 0))
     pieces = b.pieces
     if len(a.pieces[0].hashes) == size:  # a full sample: what lies beyond it is out
         bound = a.pieces[0].hashes[-1]
         pieces = [p.first(int(np.searchsorted(p.hashes, bound, side="right"))) for p in pieces]
     pile = a.pieces + pieces
     full = sum(len(p.hashes) for p in pile) > 2 * size
-    return _Pile([_smallest(pile, size)] if full else pile, lengths)
+    return _Pile([_smallest(pile, size)] if full else pile, np.maximum(a.lengths, b.lengths))
 
 
 def _smallest(pieces: list[Sample], size: int) -> Sample:
-    hashes, X, y, weight, place = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    columns = zip(*(piece[:-1] for piece in pieces), strict=True)
+    hashes, X, y, weight, place = map(np.concatenate, columns)
     used = np.flatnonzero(weight > 0)
     order = used[np.argsort(hashes[used], kind="stable")]
     new = np.diff(hashes[order], prepend=hashes[order[:1]] + np.uint64(1)) != 0
@@ -286,7 +239,7 @@ class CodedTable:
         """The first sampled rows as a table, in the same functions; their order means nothing."""
         sample, codes = self.sample.first(rows), self.codes[:, :rows]
         weight = sample.weight * (len(sample.y) / sample.weight.sum())
-        coded = CodedArrays(Block(codes, sample.y, weight))
+        coded = Block(codes, sample.y, weight)
         rows_there = np.array(len(sample.y))
         counts = {"rows": rows_there, "count": rows_there}
         return replace(self, sample=sample, codes=codes, coded=coded, counts=counts)
@@ -302,30 +255,19 @@ class CodedTable:
         return "sorted" if is_sorted.any() else "time"
 
 
-def coded_table(source: Source, most: int, categories: Collection[int] = ()) -> CodedTable:
+def coded_table(source: Source, most: int) -> CodedTable:
     """A table in codes, with at most so many functions of a column.
 
-    Two passes over the rows and one over the codes, once for each source.
+    Two passes over the rows and one over the codes.
     """
-    key = tuple(sorted(categories))
-    if key not in source.tables:
-        source.tables[key] = _coded(source, most, key)
-    made: CodedTable = source.tables[key]
-    return made
-
-
-def _coded(source: Source, most: int, categories: Collection[int]) -> CodedTable:
     sample = fair_sample(source, SAMPLE)
-    if len(sample.y) < LEAST_ROWS:
+    if len(sample.y) < MIN_ROWS:
         raise InvalidDataError(
-            f"At least {LEAST_ROWS} distinct rows of positive weight are needed; got "
-            f"{len(sample.y)}."
+            f"At least {MIN_ROWS} distinct rows of positive weight are needed; got {len(sample.y)}."
         )
-    bins = bins_for(source.n_columns)
-    drafts = [
-        draft(sample.X[:, j], sample.weight, bins, j in categories) for j in range(source.n_columns)
-    ]
-    coded = source.coded(drafts)
+    bins = bins_for(len(source.names))
+    drafts = [draft(x, sample.weight, bins) for x in sample.X.T]
+    coded = CodedSource(source, drafts)
     columns, counts = counted(coded, drafts, most)
     codes = np.stack([c.encode(sample.X[:, j]) for j, c in enumerate(columns)])
     return CodedTable(sample, codes, columns, coded, counts)

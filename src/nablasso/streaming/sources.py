@@ -7,22 +7,22 @@ pieces of a CSV file, partitions of a Dask collection), each of which yields blo
 Where a task returns sums and ``merge`` adds them up, the result is the same to rounding however the
 rows are cut or spread. Tasks and merges change nothing that they are given.
 
-``coded`` is the table in codes of one byte, an eighth of its size: in memory, in files of a folder,
-or in the memory of the workers. A block of codes sees the rows next to it in the table, those of
-other parts included.
+A :class:`CodedSource` is the table in codes of one byte, an eighth of its size: in memory, in files
+of a folder, or in the memory of the workers. A block of codes sees the rows next to it in the
+table, those of other parts included.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cache, partial
+from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,38 +33,29 @@ from nablasso.persistence import Store, digest
 from nablasso.progress import track
 from nablasso.streaming.blocks import (
     BLOCK_ROWS,
+    ArrayPart,
     Block,
-    CodedArrays,
-    Edge,
     Items,
     Merge,
     Part,
-    Raw,
     Reading,
     Task,
     added_labels,
+    dask,
     edge_of,
     joined,
     labels_of,
+    merged,
     neighbours_of,
     on_codes,
+    on_rows,
     rows_of,
     sorted_labels,
 )
-from nablasso.streaming.cluster import (
-    TIMEOUT,
-    Cluster,
-    DaskPartition,
-    current_client,
-    dask,
-    partitions_of,
-)
+from nablasso.streaming.cluster import TIMEOUT, Cluster, current_client, partitions_of
 from nablasso.streaming.codes import CodedColumn
-from nablasso.streaming.files import PART_ROWS, files_fingerprint, open_files
+from nablasso.streaming.files import PART_ROWS, open_files
 from nablasso.types import Array
-
-if TYPE_CHECKING:
-    from nablasso.streaming.sample import Drawn
 
 PROBED_ROWS = 64  # of an array, that its fingerprint looks at
 
@@ -78,24 +69,14 @@ class Here:
 
     def fold(self, task: Task, merge: Merge, items: Items, label: str) -> Any:
         """``task(*item)`` of every item, merged in their order; None says there was nothing."""
-        results = track((task(*item) for item in items), len(items), label)
-        found = (result for result in results if result is not None)
-        first = next(found, None)
-        return None if first is None else reduce(merge, found, first)
+        return merged(track((task(*item) for item in items), len(items), label), merge)
 
-    def keep(self, task: Task, items: Items, key: str) -> tuple[list[Any], list[Edge]]:
-        """Coded parts, or what reads their files when their rows are needed, and their edges.
-
-        ``key`` belongs to the table and its codes.
-        """
-
-        def kept(item: tuple[Any, ...]) -> tuple[Any, Edge]:
-            stored = partial(_stored, self.store, (key, item[0]), partial(task, *item))
-            part = stored()
-            return part if self.store.folder is None else stored, edge_of(part)
-
-        done = list(track(map(kept, items), len(items), "Codes"))
-        return [handle for handle, _ in done], [edge for _, edge in done]
+    def keep(self, task: Task, items: Items, key: str) -> list[Any]:
+        """What makes coded parts when they are first needed; ``key`` is of table and codes."""
+        making = [partial(task, *item) for item in items]
+        if self.store.folder is None:
+            return [cache(make) for make in making]
+        return [partial(_stored, self.store, (key, k), make) for k, make in enumerate(making)]
 
 
 def _stored(store: Store, key: Any, make: Callable[[], Block]) -> Block:
@@ -111,7 +92,7 @@ class Source:
 
     A ``fingerprint`` changes when the table does: results of another table are not taken up.
     ``target`` is the name of the target where it is a column, ``origin`` what messages call the
-    table, ``missing`` says whether NaN may stand in X, ``named`` whether the names came with it.
+    table, ``named`` says whether the names came with it.
     """
 
     in_blocks = True  # what is_in_blocks asks
@@ -121,54 +102,56 @@ class Source:
     fingerprint: str = ""
     target: str | None = None
     origin: str = "The table"
-    missing: bool = False
     runner: Here | Cluster = field(default_factory=Here)
     store: Store = field(default_factory=Store)  # where results of passes are remembered
     named: bool = True
     reading: Reading = field(init=False)
-    sample: Drawn | None = field(init=False, default=None)
-    tables: dict[Any, Any] = field(init=False, default_factory=dict)  # made of it: in codes, ...
+    made: dict[Any, Any] = field(init=False, default_factory=dict)  # of it: a sample, codes, ...
 
     def __post_init__(self) -> None:
-        self.reading = Reading(self.names, self.missing)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of X."""
-        return len(self.names)
+        self.reading = Reading(self.names)
 
     def with_classes(self, classes: NDArray[Any], factors: Array) -> Source:
         """The table with the numbers of labels as targets, weights times those of the classes."""
-        key = digest((classes, factors))
-        if key not in self.tables:
-            made = copy(self)
-            made.reading = replace(self.reading, classes=classes, factors=factors)
-            made.sample, made.tables = None, {}
-            self.tables[key] = made
-        found: Source = self.tables[key]
+        reading = replace(self.reading, classes=classes, factors=factors)
+        found: Source = self.once(digest((classes, factors)), partial(self.read_by, reading))
         return found
 
-    def fold(self, task: Task, merge: Merge, label: str = "Rows") -> Any:
-        """Results of a task on every block, merged in the order of the rows; None without rows."""
-        work = partial(_on_rows, task=task, merge=merge, reading=self.reading)
-        return self.runner.fold(work, merge, list(enumerate(self.parts)), label)
+    def read_by(self, reading: Reading) -> Source:
+        """The same rows, of which other numbers are made."""
+        other = copy(self)
+        other.reading, other.made = reading, {}
+        return other
+
+    def once(self, what: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the table when it is first asked for."""
+        if what not in self.made:
+            self.made[what] = make()
+        return self.made[what]
+
+    def fold(
+        self, task: Task, merge: Merge, label: str = "Rows", raw: bool = False, inputs: bool = True
+    ) -> Any:
+        """Results of a task on every block, merged in the order of the rows; None without rows.
+
+        Of ``raw`` rows, as they are read, X is left out if no ``inputs`` are asked for.
+        """
+        parts = [  # what Dask is not given it does not compute
+            part if inputs or not isinstance(part, ArrayPart) else replace(part, X=None)
+            for part in self.parts
+        ]
+        reading = None if raw else self.reading
+        work = partial(on_rows, task=task, merge=merge, reading=reading, inputs=inputs)
+        return self.runner.fold(work, merge, list(enumerate(parts)), label)
 
     def labels(self) -> tuple[NDArray[Any], Array]:
         """Distinct targets of rows of positive weight, sorted, and the weights of each."""
-        if "labels" not in self.tables:
-            items = [  # what Dask is not given it does not compute
-                (replace(part, X=None) if isinstance(part, DaskPartition) else part,)
-                for part in self.parts
-            ]
-            work = partial(self.runner.fold, labels_of, added_labels, items, "Labels")
-            made = self.remembered(("labels",), lambda: sorted_labels(work() or Counter()))
-            self.tables["labels"] = made["labels"], made["weights"]
-        found: tuple[NDArray[Any], Array] = self.tables["labels"]
-        return found
 
-    def coded(self, columns: Sequence[CodedColumn]) -> CodedSource:
-        """The table in codes."""
-        return CodedSource(self, tuple(columns))
+        def found() -> dict[str, Any]:
+            return sorted_labels(self.fold(labels_of, added_labels, "Labels", True, inputs=False))
+
+        known = self.once("labels", lambda: self.remembered("labels", found))
+        return known["labels"], known["weights"]
 
     def remembered(self, what: Any, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """A result in arrays by name, from the store where it is there."""
@@ -188,7 +171,6 @@ class Arrays(Source):
         weight: Any = None,
         *,
         rows: int = BLOCK_ROWS,
-        missing: bool = True,
         store: Store | None = None,
     ) -> None:
         arrays = [X, y] if weight is None else [X, y, weight]
@@ -202,37 +184,15 @@ class Arrays(Source):
         probes = [np.asarray(array[probed[: len(y)]]) for array in arrays]
         super().__init__(
             [
-                ArrayPart(X, y, weight, s, min(s + rows, len(y)), origin)
+                ArrayPart(origin, X, y, weight, s, min(s + rows, len(y)))
                 for s in range(0, len(y), rows)
             ],
             tuple(f"x{j}" for j in range(np.shape(X)[1])),
-            fingerprint=digest(
-                [(len(y), p if p.dtype.kind != "O" else p.tolist()) for p in probes]
-            ),
+            fingerprint=digest((len(y), probes)),
             origin=origin,
-            missing=missing,
             store=store or Store(),
             named=False,
         )
-
-
-@dataclass(frozen=True)
-class ArrayPart:
-    """A slice of arrays."""
-
-    X: Any
-    y: Any
-    weight: Any
-    start: int
-    stop: int
-    origin: str
-
-    def blocks(self, inputs: bool = True) -> Iterator[Raw]:
-        """The slice; what is mapped from disk is read when it is used."""
-        at = slice(self.start, self.stop)
-        weight = None if self.weight is None else np.asarray(self.weight[at])
-        X = np.asarray(self.X[at]) if inputs else None
-        yield Raw(X, np.asarray(self.y[at]), weight, self.origin, self.start)
 
 
 # --- the table in codes ---
@@ -241,9 +201,9 @@ class ArrayPart:
 class CodedSource:
     """A source in codes; they are made when a pass first needs them."""
 
-    def __init__(self, source: Source, columns: tuple[CodedColumn, ...]) -> None:
+    def __init__(self, source: Source, columns: Sequence[CodedColumn]) -> None:
         self.source, self.columns = source, columns
-        self._codes = [(column.edges, column.category) for column in columns]
+        self._codes = [column.edges for column in columns]
         self._made: Items | None = None
 
     def fold(self, task: Task, merge: Merge) -> dict[str, Any]:
@@ -260,20 +220,15 @@ class CodedSource:
             source = self.source
             work = partial(_encoded, columns=self.columns, reading=source.reading)
             key = digest((source.fingerprint, source.reading, self._codes))
-            handles, edges = source.runner.keep(work, list(enumerate(source.parts)), key)
+            handles = source.runner.keep(work, list(enumerate(source.parts)), key)
+            edges = source.runner.fold(edge_of, add, [(held,) for held in handles], "Codes") or []
             there = [k for k, edge in enumerate(edges) if edge.length]
             around = neighbours_of([edges[k] for k in there])
             self._made = [(handles[k], *sides) for k, sides in zip(there, around, strict=True)]
         return self._made
 
 
-Coded = CodedArrays | CodedSource
-
-
-def _on_rows(number: int, part: Part, task: Task, merge: Merge, reading: Reading) -> Any:
-    results = map(task, rows_of(number, part, reading))
-    first = next(results, None)
-    return None if first is None else reduce(merge, results, first)
+Coded = Block | CodedSource
 
 
 def _encoded(number: int, part: Part, columns: Sequence[CodedColumn], reading: Reading) -> Block:
@@ -343,7 +298,7 @@ def open_table(
     store = Store(None if checkpoint is None else Path(checkpoint))
     if not is_in_blocks(X):
         arrays = [np.asanyarray(a) for a in (X, y, sample_weight) if a is not None]  # also mapped
-        return Arrays(*arrays, rows=min(part_rows, BLOCK_ROWS), missing=False, store=store)
+        return Arrays(*arrays, rows=min(part_rows, BLOCK_ROWS), store=store)
     if is_dask(X):
         parts, names = partitions_of(X, y, sample_weight, ignore)
         return Source(
@@ -362,10 +317,11 @@ def open_table(
             f"{y!r:.40} and sample_weight={sample_weight!r:.40}."
         )
     paths, wanted, pieces = open_files(X, y, sample_weight, ignore, part_rows)
+    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     return Source(
         pieces,
         wanted.names,
-        fingerprint=f"{files_fingerprint(paths, wanted)} {part_rows}",
+        fingerprint=digest((wanted, states, part_rows)),
         target=y,
         origin=str(paths[0]) + (" ..." if len(paths) > 1 else ""),
         runner=_runner(client, timeout, store),

@@ -16,7 +16,7 @@ def test_the_judge_finds_the_first_iterate_below_the_target():
     posed = problem(20, 4)
     seconds, iteration = time_to_gap(posed, DualSolver(tol=1e-4), 1e-4)
     watch = Stopwatch()
-    DualSolver(tol=1e-4).solve(posed, callback=watch)
+    watch.solve(DualSolver(tol=1e-4), posed)
     relative = [certify(posed, coef, 0).gap / posed.reference for _, coef in watch.snapshots]
     assert relative[iteration - 1] <= 1e-4
     assert all(gap > 1e-4 for gap in relative[: iteration - 1])
@@ -29,7 +29,7 @@ def test_a_target_never_reached_takes_forever():
 
 def test_the_clock_stands_still_during_snapshots():
     watch = Stopwatch()
-    DualSolver().solve(problem(20, 4), callback=watch)
+    watch.solve(DualSolver(), problem(20, 4))
     times = [seconds for seconds, _ in watch.snapshots]
     assert times == sorted(times)
     assert watch.paused > 0
