@@ -51,7 +51,8 @@ class Rules:
         of twenty tables; half the log of the rows would cost power at a thousand rows.
     trials : int
         Terms that only the plain gain wants and that may enter on trial, one a round, before the
-        search ends: a term's own signal may inflate the variance of its scores.
+        search ends: a term's own signal may inflate the variance of its scores. Weak effects, 1000
+        rows, 18 draws: 127 true columns with it, 123 without, as many spurious ones.
     serial : float
         Standard errors of the lag-one correlation of residuals from which on rows are in time.
     serial_nats : float
