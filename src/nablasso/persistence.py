@@ -21,14 +21,16 @@ A kernel function is a combination of rows of its table, so a saved model holds 
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -51,6 +53,7 @@ RESULTS = 1  # format of stored results; raised when a pass means something else
 
 # Whose classes are harmless: they are built from attributes and touch no file, no network.
 MODULES = ("nablasso.", "scipy.sparse._", "sklearn.model_selection._split", "sklearn.utils._bunch")
+FOR_PEOPLE = ("nablasso.cli", "nablasso.report", "nablasso.inspection", "nablasso.progress")
 OTHERS = ("builtins.frozenset", "builtins.complex", "builtins.range")
 NOT_OURS = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)  # no data of a model
 
@@ -129,10 +132,41 @@ class Store:
 
 
 def digest(what: Any) -> str:
-    """A number for a structure of tuples, dataclasses, arrays, numbers and functions."""
-    from joblib import hash as hashed  # takes longer to import than a terminal should wait
+    """A number for a structure of tuples, dataclasses, arrays, kernels, numbers and functions."""
+    sha = hashlib.sha256(f"nablasso {RESULTS}".encode())
+    _feed(sha, what)
+    return sha.hexdigest()
 
-    return str(hashed(("nablasso", RESULTS, what)))
+
+def _feed(sha: Any, what: Any) -> None:
+    if isinstance(what, partial):
+        what = (what.func, what.args, what.keywords)
+    if isinstance(what, np.ndarray) and what.dtype.kind == "O":  # words
+        what = what.tolist()
+    if isinstance(what, np.ndarray | np.generic):
+        array = np.ascontiguousarray(what)
+        sha.update(f"array {array.dtype.str} {array.shape};".encode())
+        sha.update(array.tobytes())
+    elif is_dataclass(what) and not isinstance(what, type):
+        sha.update(f"{type(what).__qualname__}(".encode())
+        for one in fields(what):
+            _feed(sha, (one.name, getattr(what, one.name)))
+        sha.update(b");")
+    elif isinstance(what, Mapping):
+        _feed(sha, list(what.items()))
+    elif isinstance(what, Sequence) and not isinstance(what, str | bytes):
+        sha.update(f"sequence {len(what)}(".encode())
+        for one in what:
+            _feed(sha, one)
+        sha.update(b");")
+    elif hasattr(what, "get_params"):  # a kernel
+        _feed(sha, (type(what).__qualname__, what.get_params(deep=False)))
+    elif callable(what):
+        sha.update(f"{what.__module__}.{what.__qualname__};".encode())
+    elif what is None or isinstance(what, str | bytes | bool | int | float):
+        sha.update(f"{type(what).__name__} {what!r};".encode())
+    else:
+        raise TypeError(f"No digest of {type(what).__name__}.")
 
 
 def save(
@@ -265,7 +299,7 @@ def _is_harmless(name: str) -> bool:
     if name in OTHERS:
         return True
     module, _, attribute = name.rpartition(".")
-    if not module.startswith(MODULES):
+    if not module.startswith(MODULES) or module.startswith(FOR_PEOPLE):
         return False
     owner, _, holder = module.rpartition(".")
     if holder[:1].isupper():  # a method, bound to an object of this class

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 import time
 from functools import partial
 
@@ -143,3 +146,23 @@ def test_digests_know_what_is_asked():
     ]
     assert len({digest(one) for one in asked}) == len(asked)
     assert digest(Response("squares", scale=2.0)) == digest(Response("squares", scale=2.0))
+    with pytest.raises(TypeError, match="No digest of set"):  # whose order differs by process
+        digest({"a", "b"})
+
+
+def test_a_table_of_words_is_known_in_another_process(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,y\n" + "red,north,x,1\nblue,south,z,2\n" * 20, "utf-8")
+    code = "from nablasso.streaming import open_table; "
+    code += f"print(open_table({str(path)!r}, 'y').fingerprint)"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert found[0] == found[1]

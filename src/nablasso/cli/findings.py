@@ -248,7 +248,8 @@ def density(data: ReadTable, **options: Any) -> tuple[Any, Finding]:
     model = PSDDensityCV(**options).fit(data.X)
     names = data.variables
     folds = KFold(min(NORMAL_FOLDS, len(data.X) // 2), shuffle=True, random_state=0)
-    normal = float(np.mean(cross_val_score(EmpiricalCovariance(), data.X, cv=folds)))
+    scores = cross_val_score(EmpiricalCovariance(), data.X, cv=folds)
+    normal = float(np.average(scores, weights=[len(test) for _, test in folds.split(data.X)]))
     held_out = float(model.best_score_)
     than = "better than" if held_out - normal > CLEARLY else "no better than"
     sentence = (

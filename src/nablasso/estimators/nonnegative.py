@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import groupby
+from numbers import Integral
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
@@ -252,8 +253,13 @@ class TunedPenalty(CrossValidated, NonnegativeEstimator):
                 yield Candidate(probe)
 
     def _folds(self, data: Data, table: Table, groups: Any) -> list[Fold]:
-        """A number of folds is over as many rows as candidates are judged on: as good as random."""
-        return super()._folds(data, table.first(TUNING_ROWS), groups)
+        """Over as many rows as candidates are judged on, in canonical order: as good as random."""
+        if groups is None and (self.cv is None or isinstance(self.cv, Integral)):
+            return super()._folds(data, table.first(TUNING_ROWS), groups)
+        judged = (table.rows >= 0) & (table.rows < TUNING_ROWS)
+        whole = super()._folds(data, table, groups)
+        folds = [(train[judged[train]], test[judged[test]]) for train, test in whole]
+        return [fold for fold in folds if all(map(len, fold))]
 
 
 @estimator

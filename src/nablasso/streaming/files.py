@@ -50,7 +50,7 @@ class Wanted:
     names: tuple[str, ...]
     target: str
     weight: str | None = None
-    words: frozenset[str] = frozenset()  # columns of X that hold something else than numbers
+    words: tuple[str, ...] = ()  # columns of X that hold something else than numbers
 
     @property
     def all(self) -> list[str]:
@@ -94,7 +94,7 @@ def open_files(
     looks = {path: _look_parquet(path) if parquet else _look_csv(path) for path in found}
     wanted = _wanted(looks, target, weight, ignore)
     kinds = {name: _kind(name, wanted, looks, parquet) for name in wanted.all}
-    words = frozenset(name for name in wanted.names if kinds[name] != "numbers")
+    words = tuple(name for name in wanted.names if kinds[name] != "numbers")
     wanted = replace(wanted, words=words)
     parts: list[Part] = []
     for path, look in looks.items():
