@@ -30,12 +30,13 @@ from benchmarks.pages.rows import (
     spurious,
     stored,
 )
-from benchmarks.pages.srbench import BEHIND, SRBench, critical_difference
+from benchmarks.pages.srbench import BEHIND, HINDSIGHT, PUBLISHED, SRBench, critical_difference
 from benchmarks.suites import rffnet
 from benchmarks.suites.feynman import PUBLISHED as PUBLISHED_FORMULAS
 from benchmarks.suites.uci import PUBLISHED as PUBLISHED_UCI
 
 FEWEST_FORMULAS = 5  # for a rate in a sentence
+MANY = 200  # rows from which on inert inputs are asked for
 UNMEASURED = "Ours is not measured yet."
 
 
@@ -338,7 +339,7 @@ def symbolic() -> Section:
         f"{r.tables:.0f} tables)"
         for name, r in found.table[found.table["harness"].notna()].iterrows()
     ]
-    words = (
+    words = _places(found) + (
         "SRBench's black-box tables with its protocol; published rows (La Cava et al. 2021, "
         "github.com/cavalab/srbench) are medians over ten trials. The harness against them, median "
         f"difference of R2: {', '.join(checks) or 'not compared'}. "
@@ -359,6 +360,22 @@ def symbolic() -> Section:
         told(stored("srbench"), words),
         [*markdown(head, lines), "", *_losses(found.losses)],
         lambda axes: bars(axes, found.table["median"], "median R2 over the tables of SRBench"),
+    )
+
+
+def _places(found: SRBench) -> str:
+    """Our median and mean rank, next to the best published and to the best of them by hindsight."""
+    table = found.table
+    theirs = table[table.index.str.endswith(PUBLISHED)]
+    if not (found.common and len(theirs)):
+        return ""
+    own, best = table.loc[OURS], theirs.loc[theirs["median"].idxmax()]
+    return (
+        f"Over {own.tables:.0f} tables ({own.fits:.0f} fits) our median R2 is {own['median']:.3f}, "
+        f"our mean rank among {found.ranked} methods {own['rank']:.2f}; of the published methods "
+        f"{str(best.name).removesuffix(PUBLISHED)} has the highest median, {best['median']:.3f}, "
+        f"and a mean rank of {best['rank']:.2f}; the best published for each table, by hindsight, "
+        f"{table.loc[HINDSIGHT, 'median']:.3f}. "
     )
 
 
@@ -447,8 +464,11 @@ def simulation() -> Section:
         figures = [share((own["kept"] < 0.5).mean()), number(own["recall"].mean(), 2)]
         figures += [number(own[c].median()) for c in ("r2", "total_error", "slope_error")]
         lines.append([str(name), str(int(n)), str(len(own)), *figures])
+    many = rows[rows["n"] >= MANY].groupby("contestant", sort=False)["kept"]
+    shares = [f"{name} {share((kept < 0.5).mean())} of {len(kept)}" for name, kept in many]
     words = (
         "22 functions of computer experiments, each with ten inert inputs more, without noise. "
+        f"No inert input kept, from {MANY} rows on: {', '.join(shares)}. "
         "Errors of total Sobol' indices and of mean squared derivatives are the largest over the "
         "inputs of a function, medians over functions and draws."
     )
