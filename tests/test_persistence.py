@@ -204,6 +204,7 @@ def test_types_of_others_are_refused_by_name_until_trusted(path):
         ("nablasso.kernels.radial.Absent", False),
         ("nablasso.__main__.main", False),
         ("nablasso.cli.main", False),
+        ("nablasso.inspection.function_displays.DensityDisplay", False),  # for people, in no model
         ("nablasso_evil.Thing", False),
         ("builtins.eval", False),
         ("os.system", False),

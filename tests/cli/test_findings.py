@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from sklearn.model_selection import KFold
 
 from nablasso import MultiQuantileRegressorCV, PSDDensityCV, load
 from nablasso.cli import findings
@@ -41,6 +43,18 @@ def test_a_density_of_one_column(run, csv, tmp_path):
     below = [model.integrate([[-np.inf, x]]) for x in places]
     np.testing.assert_allclose(below, shares, atol=1e-4)  # the closed form cancels ten digits
     assert content["held_out_log_likelihood"] == pytest.approx(model.best_score_)
+
+
+def test_each_left_out_row_of_a_normal_counts_once(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "NORMAL_FOLDS", 5)
+    x = np.random.default_rng(0).standard_t(2, size=23)  # folds of five and of four
+    path = tmp_path / "x.csv"
+    path.write_text("x\n" + "\n".join(map(repr, x.tolist())), encoding="utf-8")
+    content = json.loads(run("density", path, "x", "--cv", "2", "--json").out)
+    folds = KFold(5, shuffle=True, random_state=0)
+    logs = [norm(x[train].mean(), x[train].std()).logpdf(x[test]) for train, test in folds.split(x)]
+    assert len({len(fold) for fold in logs}) == 2
+    assert content["normal_log_likelihood"] == pytest.approx(np.concatenate(logs).mean())
 
 
 def test_a_density_of_two_columns_has_no_table(run, csv):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from sklearn.model_selection import KFold
 
 from nablasso import PSDDensity, PSDDensityCV
 from nablasso.errors import InvalidDataError, InvalidParameterError
@@ -173,6 +174,18 @@ def test_many_rows_are_judged_by_the_first_of_the_table(monkeypatch):
     data = model._read(two_bumps(60), None, None)
     table = model._look_at(data)
     folds = model._folds(data, table, None)
+    judged = np.sort(np.concatenate([test for _, test in folds]))
+    np.testing.assert_array_equal(judged, np.flatnonzero(table.rows < 30))
+    assert {len(train) + len(test) for train, test in folds} == {30}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_many_rows_are_judged_by_the_same_rows_in_folds_of_ones_own(monkeypatch, grouped):
+    monkeypatch.setattr(nonnegative, "TUNING_ROWS", 30)
+    model = PSDDensityCV(cv=None if grouped else KFold(4, shuffle=True, random_state=0))
+    data = model._read(two_bumps(60), None, None)
+    table = model._look_at(data)
+    folds = model._folds(data, table, np.arange(60) // 3 if grouped else None)
     judged = np.sort(np.concatenate([test for _, test in folds]))
     np.testing.assert_array_equal(judged, np.flatnonzero(table.rows < 30))
     assert {len(train) + len(test) for train, test in folds} == {30}

@@ -454,6 +454,7 @@ class Growth:
         """The model on sums of the shortlist too, with what enters, or is exchanged or tried.
 
         A term on trial is judged when the predictor is calm: on a curved loss that takes steps.
+        Under bounded influence none is: weights that follow the term would judge it.
         """
         model = self.sums(shortlist)
         model.tune(4)
@@ -463,7 +464,8 @@ class Growth:
         came, plain = self.entered(model, [t for t in shortlist if t not in model.variance])
         calm = self.moved < CALM
         self.tried, self.trial = (self.trial, None) if calm else (None, self.trial)
-        if not came and self.trial is None and self.misses < self.rules.trials:
+        tries = 0 if self.state.response.bounded else self.rules.trials
+        if not came and self.trial is None and self.misses < tries:
             doubtful = {
                 t: x
                 for t, x in plain.items()
