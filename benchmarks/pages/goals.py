@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmarks.pages.rows import CELL, OURS, markdown, rivals, spurious, stored
+from benchmarks.pages.rows import CELL, OURS, cause, markdown, rivals, spurious, stored
 from benchmarks.pages.srbench import SRBench
 from benchmarks.suites import rffnet
 from benchmarks.suites.srbench import is_friedman
 
 SOLVED = 0.999  # R2 above which a formula counts as found
+UNKNOWN = "not found yet"
 SPREADS = 2.0  # standard errors within which we are level with the best
 
 
@@ -188,6 +189,9 @@ def goals() -> list[Goal]:
 
 
 def goals_table() -> list[str]:
-    """As a table."""
+    """As a table, and below it why some are not met, as far as it was found."""
     head = ["suite", "asked of the one call, default settings", "goal", "measured", "met", "on"]
-    return markdown(head, [goal.cells() for goal in goals()])
+    found = goals()
+    missed = [goal for goal in found if not goal.met]
+    why = [f"- {g.suite}, {g.asks}: {cause(f'{g.suite}: {g.asks}') or UNKNOWN}." for g in missed]
+    return [*markdown(head, [goal.cells() for goal in found]), "", *why]

@@ -118,6 +118,10 @@ def test_a_goal_without_rows_is_not_told_and_one_with_rows_is(monkeypatch):
         ["rffnet", "exact columns", ">= 90%", "100%", "yes", "3 fits"],
     ]
     assert {goal.suite for goal in goals.goals()} <= {"rffnet", "srbench", "friedman"}
+    monkeypatch.setattr(goals, "cause", {"rffnet: error below the published, of four": "x"}.get)
+    lines = goals.goals_table()
+    assert "- rffnet, error below the published, of four: x." in lines
+    assert not [line for line in lines if line.startswith("- rffnet, exact")]  # met
 
 
 def test_ranks_are_among_the_published_methods_and_losses_name_the_best():
