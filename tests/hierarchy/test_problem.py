@@ -41,10 +41,11 @@ LOSSES = [Squared(), Logistic()]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("rank", [1, 9], ids=["in features", "with kernels"])
+@pytest.mark.parametrize("rank", [1, 3, 9, 25], ids=["inverse", "features", "products", "kernels"])
 def test_gradient_and_hessian_by_differences(loss, rank):
     problem = make(loss, rank)
-    assert problem.in_features == (rank == 1)
+    assert problem.in_features == (rank < 9)
+    assert (problem._kernels is None) == (rank < 25)
     rng = np.random.default_rng(3)
     x = rng.random(len(NODES)) + 0.1
     t, H = problem.hessian(problem.evaluate(x))

@@ -273,6 +273,7 @@ def test_weighted_ridge_is_the_operator_of_the_eigendecomposition(fit_intercept)
     ours = WeightedRidge(K, weights, 0.01, fit_intercept=fit_intercept)
     np.testing.assert_allclose(ours.matrix(), P, atol=1e-9)
     np.testing.assert_allclose(ours.solve(y), P @ y, atol=1e-9)
+    np.testing.assert_allclose(ours.quadratic(X), X.T @ P @ X, atol=1e-9)
     np.testing.assert_allclose(ours.diagonal(), np.diagonal(P), atol=1e-9)
 
 

@@ -15,14 +15,13 @@ regression at the solution
 
 .. math::
     x_v \partial_v J = -\tfrac{\lambda}{2}\, t_v, \qquad t = \kappa (\zeta a), \qquad
-    x_u x_v \partial_{uv} J = \lambda \big[\mathrm{diag}(t) - \kappa\, \mathrm{diag}(\zeta a)\,
-    \kappa^\top + (\kappa Z)\, G^\top P G\, (\kappa Z)^\top \big]_{uv}, \qquad
-    Z = \mathrm{diag}(\zeta), \qquad G_w = K_w \alpha .
+    x_u x_v \partial_{uv} J = \lambda \big[\mathrm{diag}(t) + \kappa M \kappa^\top \big]_{uv},
+    \qquad M = G^\top P G - \mathrm{diag}(\zeta a), \qquad G_w = \zeta_w K_w \alpha .
 
-In feature space, with the (reweighted) moments ``C``, ``S = Z^{1/2} C Z^{1/2}`` and ``R`` the
-features' ``zeta^{1/2} h`` times the rows of ``kappa'`` of their nodes, what is left of it is
-``lambda [diag(t) - (lambda / 2) R' (S + lambda / 2)^{-1} R]``. The gap of the
-weights is ``lambda / 2`` times ``max_v t_v / x_v - sum_w zeta_w a_w``.
+In feature space, with the (reweighted) moments ``C`` and ``Z = diag(zeta)``, ``M`` is what is left
+of it, ``-(lambda / 2) B' (Z^{1/2} C Z^{1/2} + lambda / 2)^{-1} B``, where column w of ``B`` holds
+``zeta^{1/2} h`` of the features of w. A node has few ancestors, so ``kappa`` is sparse. The gap of
+the weights is ``lambda / 2`` times ``max_v t_v / x_v - sum_w zeta_w a_w``.
 
 **Newton's method**, an interior-point method in the weights, with multipliers ``s_v = nu - (lambda
 / 2) t_v / x_v`` of the bounds, ``nu = (lambda / 2) max_v t_v / x_v``: the sum of ``x_v s_v`` *is*
@@ -42,13 +41,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve as solve_symmetric
-from scipy.linalg.lapack import dposv, dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dposv, dpotrf, dpotri, dpotrs, dtrtrs
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from nablasso.hierarchy.dag import Node
 from nablasso.losses import LossSample, Squared
 from nablasso.regression.machine import GramRows, Machines, OnFeatures
-from nablasso.regression.ridge import WeightedRidge, moments_of
+from nablasso.regression.ridge import WeightedRidge, mirrored, moments_of
 from nablasso.types import Array, Mask
 
 TINY = 1e-300
@@ -147,12 +147,28 @@ class HullProblem:
             rows = OnFeatures(self.Phi * root)
             machine = Machines(sample, rows).at(ridge, start=start)
             return self._point(weights, machine.dual, root * machine.coef, None)
-        K = (self.Phi * zeta) @ self.Phi.T
+        K = self._kernel(weights.zeta)
         if self._is_squared:
             solved = WeightedRidge(K, sample.weights, ridge, fit_intercept=True)
             return self._point(weights, solved.solve(sample.y), None, solved)
         machine = Machines(sample, GramRows(K)).at(ridge, start=start)
         return self._point(weights, machine.dual, None, K)
+
+    def _kernel(self, zeta: Array) -> Array:
+        """``sum_w zeta_w K_w``."""
+        if self._kernels is not None:
+            return np.asarray(np.tensordot(zeta, self._kernels, 1))
+        rooted = self.Phi * np.sqrt(zeta[self.owner])
+        return np.asarray(rooted @ rooted.T)
+
+    @cached_property
+    def _kernels(self) -> Array | None:
+        """The kernels of all nodes, where they are worth their room."""
+        n, D = self.Phi.shape
+        if not holds_kernels(n, D, self.n_nodes):
+            return None
+        parts = [self.Phi[:, self.owner == w] for w in range(self.n_nodes)]
+        return np.stack([part @ part.T for part in parts])
 
     @property
     def _is_squared(self) -> bool:
@@ -189,23 +205,35 @@ class HullProblem:
 
     def hessian(self, point: HullPoint) -> tuple[Array, Array]:
         """``t`` and the Hessian of ``J`` in relative coordinates, ``x_u x_v d_uv J``."""
-        kappa, zeta, c = point.weights.kappa, point.weights.zeta, self.alpha / 2
-        za, own, sample = zeta * point.sizes, zeta[self.owner], self.sample
-        t, solved = kappa @ za, point.solved
+        zeta, sample, solved = point.weights.zeta, self.sample, point.solved
+        za, own, kappa = zeta * point.sizes, zeta[self.owner], point.weights.kappa
+        t, sparse = kappa @ za, csr_array(kappa)
         if not self._is_squared:  # the regression at the curvature of the loss
             q = sample.expansion(point.predictions).weights
             if self.in_features:
                 solved = self._factor(own, moments_of(self.Phi, sample.y, q)[0])
             else:
-                solved = WeightedRidge(solved, q, c, fit_intercept=True)
+                solved = WeightedRidge(solved, q, self.alpha / 2, fit_intercept=True)
         if self.in_features:
-            T = dtrtrs(solved, (np.sqrt(own) * point.h)[:, None] * kappa.T[self.owner], lower=1)[0]
-            matrix = -c * (T.T @ T)
+            M = -self.alpha / 2 * self._within(solved, np.sqrt(own) * point.h)
         else:
-            G = self.Phi @ ((own * point.h)[:, None] * kappa.T[self.owner])
-            matrix = G.T @ solved.solve(G) - (kappa * za) @ kappa.T
+            M = solved.quadratic(self.Phi @ self._by_node(own * point.h).T) - np.diag(za)
+        matrix = np.asarray(sparse @ (sparse @ M).T)
         matrix[np.diag_indices_from(matrix)] += t
         return t, self.alpha * matrix
+
+    def _by_node(self, values: Array) -> csr_array:
+        """Values of the features, those of a node in its row."""
+        places = (self.owner, np.arange(len(values)))
+        return csr_array((values, places), shape=(self.n_nodes, len(values)))
+
+    def _within(self, L: Array, b: Array) -> Array:
+        """``B' (L L')^{-1} B``; where nodes have one feature or two by the inverse itself."""
+        B = self._by_node(b)
+        if 2 * self.n_nodes < len(b):
+            T = dtrtrs(L, B.T.toarray(), lower=1)[0]
+            return np.asarray(T.T @ T)
+        return np.asarray(B @ (B @ mirrored(dpotri(L, lower=1)[0])).T)
 
     def _factor(self, zeta: Array, C: Array) -> Array:
         """Lower triangle of ``Z^{1/2} C Z^{1/2} + lambda / 2``; NaN where rounding ends it."""
@@ -247,10 +275,15 @@ def cost_of_a_step(n: int, D: int, R: int) -> float:
     return machine + 2.0 * R * m * (m + R) + 1.5 * float(R) ** 3
 
 
+def holds_kernels(n: int, D: int, R: int) -> bool:
+    """Whether the kernels of all nodes take no more room than their features, held twice."""
+    return 0 < n * R <= 2 * D
+
+
 def bytes_held(n: int, D: int, R: int) -> float:
-    """Features at the rows, twice; matrices of the machine and of the weights."""
-    m = min(n, D)
-    return 8.0 * (2 * n * D + 4 * m * m + 2 * D * R + 6 * R * R)
+    """Features at the rows, twice, or kernels; matrices of the machine and of the weights."""
+    m, kernels = min(n, D), n * n * R if holds_kernels(n, D, R) else 0
+    return 8.0 * (2 * n * D + kernels + 4 * m * m + 2 * D * R + 6 * R * R)
 
 
 class HullSolution(NamedTuple):

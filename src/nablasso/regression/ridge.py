@@ -35,7 +35,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh, solve, svd
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtrs
 
 from nablasso.kernels.base import row_blocks
 from nablasso.types import Array, Index
@@ -179,8 +179,14 @@ def moments_of(Phi: Array, y: Array, weights: Array, *, centre: bool = True) -> 
         if m:
             weighted = phi * np.sqrt(p)[:, None]
             second = dsyrk(1.0, weighted.T, beta=1.0, c=second, lower=1, overwrite_c=1)
-    second = second + np.tril(second, -1).T  # above the diagonal there is nothing
+    second = mirrored(second)
     return (second - np.outer(mean, mean / total) if centre else second), cross
+
+
+def mirrored(lower: Array) -> Array:
+    """The symmetric matrix of a lower triangle, whatever stands above its diagonal."""
+    lower = np.tril(lower)
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 class WeightedRidge:
@@ -212,14 +218,23 @@ class WeightedRidge:
             x -= np.multiply.outer(self.Be, self.Be @ scaled / self.eBe)
         return np.asarray((self.root * x.T).T)
 
+    def quadratic(self, target: Array) -> Array:
+        """``target' P target`` for targets (n, q): half the cost of a product with ``P``."""
+        scaled = (self.root * target.T).T
+        T = dtrtrs(self.factor[0], scaled, lower=1)[0]
+        inside = T.T @ T
+        if self.fit_intercept:
+            mean = self.Be @ scaled
+            inside -= np.outer(mean, mean / self.eBe)
+        return np.asarray(inside)
+
     def diagonal(self) -> Array:
         """Diagonal of ``P``."""
         return np.diagonal(self.matrix())
 
     def matrix(self) -> Array:
         """``P``, shape (n, n)."""
-        B = np.tril(dpotri(self.factor[0], lower=1)[0])
-        B += np.tril(B, -1).T
+        B = mirrored(dpotri(self.factor[0], lower=1)[0])
         if self.fit_intercept:
             B -= np.outer(self.Be, self.Be / self.eBe)
         return np.asarray(B * self.root[:, None] * self.root)
