@@ -167,8 +167,11 @@ class HullProblem:
         n, D = self.Phi.shape
         if not holds_kernels(n, D, self.n_nodes):
             return None
-        parts = [self.Phi[:, self.owner == w] for w in range(self.n_nodes)]
-        return np.stack([part @ part.T for part in parts])
+        kernels = np.empty((self.n_nodes, n, n))
+        for w, kernel in enumerate(kernels):
+            part = self.Phi[:, self.owner == w]
+            np.matmul(part, part.T, out=kernel)
+        return kernels
 
     @property
     def _is_squared(self) -> bool:
@@ -281,7 +284,7 @@ def holds_kernels(n: int, D: int, R: int) -> bool:
 
 
 def bytes_held(n: int, D: int, R: int) -> float:
-    """Features at the rows, twice, or kernels; matrices of the machine and of the weights."""
+    """Features at the rows, twice, and kernels; matrices of the machine and of the weights."""
     m, kernels = min(n, D), n * n * R if holds_kernels(n, D, R) else 0
     return 8.0 * (2 * n * D + kernels + 4 * m * m + 2 * D * R + 6 * R * R)
 
