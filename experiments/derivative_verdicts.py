@@ -158,7 +158,7 @@ def best_of_points(own: Iterable[str], others: Iterable[str]) -> Judge:
         ahead = squares[rival] - squares[best]
         distance = {name: float(np.sqrt(square.mean())) for name, square in squares.items()}
         why = f"Distance to the truth: {best} {distance[best]:.3g}, the nearest other ({rival}) "
-        why += f"{distance[rival]:.3g}; one draw, as in the paper."
+        why += f"{distance[rival]:.3g}."
         return Verdict(graded(clear(ahead), ahead.mean() > 0), why)
 
     return judge

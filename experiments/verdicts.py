@@ -119,7 +119,7 @@ def sgl_figure_1(rows: Rows) -> Verdict:
         first[variable] = min(entered, default=np.inf)
     good = max(first[v] for v in range(1, 6)) <= min(first[v] for v in range(6, 11))
     before = sum(first[v] < min(first[w] for w in range(6, 11)) for v in range(1, 6))
-    why = f"{before} of the five relevant variables enter before all others; one draw, as in print."
+    why = f"{before} of the five relevant variables enter before all others."
     return Verdict(REPRODUCED if good else DIFFERENT, why)
 
 
@@ -146,7 +146,7 @@ def sgl_figure_3(rows: Rows) -> Verdict:
             good.append(method)
     words = ", ".join(good) or "no method"
     kind = graded("SGL" in good, bool(good))
-    return Verdict(kind, f"Largest norms at x1 and x2 for: {words}; one draw, as in print.")
+    return Verdict(kind, f"Largest norms at x1 and x2 for: {words}.")
 
 
 def sgl_table_2(rows: Rows) -> Verdict:
@@ -251,7 +251,7 @@ def psd_curves(value: str) -> Judge:
         words = ", ".join(f"{model.upper()} {error:.3g}" for model, error in errors.items())
         nearer = sum(error < errors["psd"] for error in errors.values())
         sizes = f", n of {' and '.join(distinct(rows, 'n'))}" if "n" in rows[0] else ""
-        why = f"Distance to the truth{sizes}: {words}; one draw, as in print."
+        why = f"Distance to the truth{sizes}: {words}."
         return Verdict(graded(nearer == 0, 2 * nearer < len(errors)), why)
 
     return judge
