@@ -89,10 +89,9 @@ class Table(NamedTuple):
 
 def hierarchical(decomposition: str, setting: Mapping[str, Any]) -> Fit:
     """HKL by the paper's protocol (``PAPER``), or the best pruned hull of all (``PRUNED``)."""
-    rank = None if decomposition == "hermite" else RANK
     return lambda Z, y, seed: _fitted(
         HierarchicalKernelRegressorCV(
-            decomposition=decomposition, rank=rank, random_state=seed, **setting
+            decomposition=decomposition, rank=_rank(decomposition), random_state=seed, **setting
         ),
         Z,
         y,
@@ -103,11 +102,19 @@ def multiple(decomposition: str) -> Fit:
     """MKL: nodes of depth one, a sparse additive model."""
     return lambda Z, y, seed: _fitted(
         HierarchicalKernelRegressorCV(
-            interactions=False, decomposition=decomposition, random_state=seed, **FLAT
+            interactions=False,
+            decomposition=decomposition,
+            rank=_rank(decomposition),
+            random_state=seed,
+            **FLAT,
         ),
         Z,
         y,
     )
+
+
+def _rank(decomposition: str) -> int | None:
+    return None if decomposition == "hermite" else RANK
 
 
 def _fitted(model: Any, Z: Array, y: Array) -> Fitted:

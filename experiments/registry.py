@@ -303,7 +303,8 @@ HKL = {
     "HKL hermite + pruning": named(hkl, "PRUNED", "BUDGET"),
     "HKL hermite, weight 1.2": named(hkl, "LIGHT", "BUDGET"),
     **{f"HKL {kernel}": named(hkl, "PAPER", "BUDGET", "RANK") for kernel in ("gaussian", "spline")},
-    **{f"MKL {kernel}": named(hkl, "FLAT") for kernel in ("hermite", "spline")},
+    "MKL hermite": named(hkl, "FLAT"),
+    "MKL spline": named(hkl, "FLAT", "RANK"),
 }
 
 DENSITY = named(psd, "MODES", "BASE", "FOLDS")
