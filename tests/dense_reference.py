@@ -95,6 +95,28 @@ def additive_power(order=2, offset=1.0, rank=10, centre=None, scale=None):
     return k
 
 
+def stated(base, levels, sizes, states):
+    """Half the squared distance of the sizes, and ``states^2`` where the nearest levels differ."""
+
+    def state(x, own):
+        return int(np.argmin(np.abs(np.real(x) - own))) if len(own) else 0
+
+    def differ(s, r):
+        return sum(
+            t**2 * (state(x, own) != state(z, own))
+            for t, x, z, own in zip(states, s, r, levels, strict=True)
+        )
+
+    def k(s, r):
+        if s.ndim > 1 or r.ndim > 1:
+            return np.vectorize(k, signature="(d),(d)->()")(s, r)
+        # the base kernel of two points so far apart
+        far = np.sqrt(np.sum(np.asarray(sizes) ** 2 * (s - r) ** 2) + 2 * differ(s, r))
+        return base(np.array([far]), np.zeros(1))
+
+    return k
+
+
 def plain(kernel):
     """The plain function of a library kernel, told by its class name and parameters alone."""
     parameters = kernel.get_params(deep=False)
@@ -108,6 +130,8 @@ def plain(kernel):
     if name == "Anova":
         base = parameters["base"]
         return anova(parameters["order"], None if base is None else plain(base))
+    if name == "Stated":
+        return stated(plain(parameters.pop("base")), **parameters)
     makers = {
         "Gaussian": gaussian,
         "Matern52": matern52,

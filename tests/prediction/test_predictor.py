@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from nablasso import NablassoRegressor
-from nablasso.prediction.predictor import ROOM, Predictor, predictor_of, stacked, with_faint
-from nablasso.regression.models import LINEAR, QUADRATIC, ROUGH
+from nablasso.prediction.predictor import (
+    ROOM,
+    Predictor,
+    predictor_of,
+    stacked,
+    with_faint,
+    with_states,
+)
+from nablasso.regression.models import LINEAR, QUADRATIC, ROUGH, STATED
 from nablasso.regression.noise import Assumption, Warp
 from nablasso.search.few import Decision
 from nablasso.spaces import Function
@@ -161,6 +168,50 @@ def test_other_columns_share_a_variance_where_it_pays():
     assert with_faint(idle, idle.tune(ROUGH, one), idle.rules.surprise) is None
     everything = rows.tune(ROUGH, np.arange(12))
     assert with_faint(rows, everything, rows.rules.surprise) is None
+
+
+def with_codes(n=150, *, states=True, seed=3):
+    """A size and twelve codes, whose effect grows with them or, as ``states``, does as it likes."""
+    rng = np.random.default_rng(seed)
+    x, code = rng.uniform(-2, 2, n), rng.integers(0, 12, n)
+    likes = np.array([1, -1, 1, 1, -1, -1, 1, -1, 1, -1, -1, 1.0])
+    level = code / 2.0 + states * likes[code]
+    f = np.sin(x) + level * (1 + 0.3 * x)
+    X = np.column_stack([x, code.astype(float), rng.normal(size=n)])
+    return X, f + 0.1 * rng.normal(size=n), f
+
+
+def test_codes_are_states_where_that_explains_the_rows():
+    X, y, _ = with_codes()
+    rows = few_rows(X, y)
+    found = np.array([0, 1])
+    stated = with_states(rows, rows.tune(ROUGH, found), rows.rules.surprise)
+    assert stated.groups.tolist() == [0, 1, 3 + 1]
+    assert stated.value < rows.tune(STATED, found).value - 20
+    # the same model on indicators of the codes as a group of columns
+    columns = np.column_stack([rows.X[:, :2], X[:, [1]] == np.arange(12)])
+    plain = few_rows(columns, y, labels=[0, 1, *[2] * 12], standardise=False)
+    value = plain.value(replace(stated, family=ROUGH, groups=np.arange(3)), stated.variances)
+    assert rows.value(stated, stated.variances) == pytest.approx(value, rel=1e-9)
+    many = with_states(rows, rows.tune(ROUGH, np.array([0])), rows.rules.surprise)
+    assert many is None  # x has too many values
+    alone = replace(rows, families=(ROUGH,))
+    assert with_states(alone, alone.tune(ROUGH, found), rows.rules.surprise) is None
+    X, y, _ = with_codes(states=False)
+    sizes = few_rows(X, y)
+    assert with_states(sizes, sizes.tune(ROUGH, found), sizes.rules.surprise) is None
+
+
+@pytest.mark.parametrize("n", [200, 800])
+def test_states_predict(n):
+    X, y, _ = with_codes(n)
+    new, _, truth = with_codes(500, seed=4)
+    model = NablassoRegressor().fit(X, y)
+    assert model.support_.tolist() == [True, True, False]
+    assert np.mean((model.predict(new) - truth) ** 2) < 0.01 * truth.var()
+    slopes = model.predict_gradient(new)
+    assert slopes.shape == new.shape
+    assert not slopes[:, 2].any()
 
 
 def test_faint_columns_predict_and_are_named():

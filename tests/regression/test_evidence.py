@@ -20,7 +20,7 @@ from nablasso.kernels import (
     RationalQuadratic,
 )
 from nablasso.regression.evidence import FAILED, Covariance, Evidence, without_columns
-from nablasso.regression.models import FAMILIES
+from nablasso.regression.models import FAMILIES, STATED, states
 from tests.regression.dense_process import (
     best_log_evidence,
     gram,
@@ -215,6 +215,29 @@ def test_families_on_their_features(family):
     x = np.log(np.append(V, R))
     np.testing.assert_allclose(
         evidence.value_and_gradient(x)[1], differences(evidence, x), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_sizes_and_states_have_variances_of_their_own():
+    """As above; group ``g`` has its states in group ``g`` plus the number of groups."""
+    n, own, rng = 2 * N, 3, np.random.default_rng(6)
+    X, Y = rng.normal(size=(n, D)), rng.normal(size=(n, 1))
+    X[:, 0], X[:, 2] = np.arange(n) % 3, rng.permutation(np.arange(n) % 4)
+    assert [len(levels) for levels in states(X)] == [3, 0, 4, 0]
+    covariance = STATED.covariance(X, LABELS, np.ones(n))
+    groups = np.array([0, 1, 2, 3, 4])  # columns 0, 1 and 2, 3; states of 0 and of 2
+    assert np.unique(covariance.labels).tolist() == groups.tolist()
+    v = np.array([0.6, 0.2, 0.05, 0.4, 0.1])
+    of_states = np.append(v[own:], 0.0)
+    kernel, scales = STATED.fitted(X, np.ones(n), v[LABELS], of_states[LABELS])
+    expected = best_log_evidence(np.eye(n), Y[:, 0])
+    expected -= best_log_evidence(kernel(X * scales, X * scales) + R * np.eye(n), Y[:, 0])
+    part = Evidence(covariance, Y, np.ones(n)).part(groups)
+    part = replace(part, nothing=without_columns(Y, np.ones(n)).value)
+    assert part.value(v, R) == pytest.approx(expected, rel=1e-5)
+    x = np.log(np.append(v, R))
+    np.testing.assert_allclose(
+        part.value_and_gradient(x)[1], differences(part, x), rtol=1e-4, atol=1e-5
     )
 
 

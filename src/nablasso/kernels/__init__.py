@@ -12,6 +12,7 @@ from nablasso.kernels.radial import (
     RadialKernel,
     RationalQuadratic,
     Rough,
+    Stated,
 )
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -62,6 +63,7 @@ __all__ = [
     "RationalQuadratic",
     "Rough",
     "Scaled",
+    "Stated",
     "Sum",
     "as_kernel",
     "length_scale",

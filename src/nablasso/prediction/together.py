@@ -3,8 +3,8 @@ r"""What predicts from more rows than an n x n factor holds.
 Terms of one, two or three columns are grown on all rows (:mod:`nablasso.search.grown`), so power
 grows with the rows; a kernel on a sample of them (:mod:`nablasso.search.decide`) sees functions of
 many columns at once, which terms cannot. The kernel is tuned anew on the columns that the terms
-found, and on these with the sample's own besides if its price and the check want them so; a rough
-one beside each, for more rows show what few take for noise. They are fitted to all rows on
+found, and on these with the sample's own besides if its price and the check want them so; rough
+ones beside each, for more rows show what few take for noise. They are fitted to all rows on
 landmarks, ridge regression of ``e``, the target or what the terms leave over,
 
 .. math:: (K_{ml} K_{lm} + r K_{mm}) u = K_{ml} e, \qquad O(n m^2)
@@ -29,8 +29,10 @@ from scipy.linalg import cholesky, solve, solve_triangular
 from nablasso.prediction.predictor import (
     Predictor,
     Summand,
-    faint_models,
+    beside,
     stacked,
+    with_faint,
+    with_states,
     without_assumptions,
 )
 from nablasso.regression.models import NO_GROUPS, ROUGH, FewRows, Model
@@ -227,24 +229,31 @@ def _on_columns(
     inside = np.unique(inside)
     model = tuned(inside)
     if len(model.groups) and np.isin(found or (), columns).all() and few.solvable(model):
-        yield from _with_rough(few, model)
+        yield from _with_rougher(few, model)
         if own and decision.faint and few.folds is None:
-            wider = faint_models(few.first(few.rules.walked_rows), model, 0.0)  # fresh rows judge
-            yield from ((few, one, inside) for one in wider if few.solvable(one))
+            fewer = few.first(few.rules.walked_rows)
+            for _, one in beside(fewer, model):
+                wider = with_faint(fewer, one, 0.0)  # fresh rows judge
+                if wider is not None and few.solvable(wider):
+                    yield few, wider, inside
     more = np.union1d(inside, decision.model.groups).astype(np.intp)
     if own and len(more) > len(inside):
         wide, _ = check(few, tuned(more), trusted=inside if len(inside) else more)
         if len(wide.groups) > len(inside) and wide.price < model.price and few.solvable(wide):
-            yield from _with_rough(few, wide)
+            yield from _with_rougher(few, wide)
 
 
-def _with_rough(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, Index]]:
-    """A model and, where families compete, a rough kernel on its columns."""
+def _with_rougher(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, Index]]:
+    """A model and, where families compete, rough kernels on its columns and on their states."""
     yield few, model, model.groups
-    if len(few.families) > 1 and model.family is not ROUGH:
-        rough = few.tune(ROUGH, model.groups)
-        if few.solvable(rough):
-            yield few, rough, model.groups
+    if len(few.families) == 1:
+        return
+    rough = model if model.family is ROUGH else few.tune(ROUGH, model.groups)
+    if rough is not model and few.solvable(rough):
+        yield few, rough, model.groups
+    stated = with_states(few, rough, few.rules.surprise)
+    if stated is not None:
+        yield few, stated, model.groups
 
 
 def odds_of_all(

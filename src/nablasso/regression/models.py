@@ -26,7 +26,18 @@ from scipy.optimize import minimize
 from scipy.special import gammaln
 
 from nablasso.data.table import Table, counted, mean_one
-from nablasso.kernels import AdditivePower, Gaussian, Kernel, Linear, Matern52, Polynomial, Rough
+from nablasso.kernels import (
+    AdditivePower,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern52,
+    Polynomial,
+    RadialKernel,
+    Rough,
+    Stated,
+)
+from nablasso.kernels.radial import in_states
 from nablasso.regression.evidence import (
     FAILED,
     Covariance,
@@ -48,28 +59,46 @@ NOISE = 0.05  # to start from
 NOISE_LOGS = (-18.0, 15.0)
 SPREAD = 4.0  # prior deviation of the log of a variance: it decides nothing, but keeps factors well
 REACH = 12.0  # how far the log of a variance may go
+MOST_STATES, STATE_ROWS = 24, 5  # values of a column that may be states; rows of each on average
 NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kernel of columns or of their smooth features; ``walks`` if it may propose columns."""
+    """A kernel of columns or of their smooth features; ``walks`` if it may propose columns.
+
+    With ``stated`` columns that repeat few values have states, each group of columns a variance of
+    these besides: group ``n_groups + g`` are the states of group ``g``.
+    """
 
     name: str
     kernel: Kernel
     smooth: bool = False
     walks: bool = True
+    stated: bool = False
 
     def covariance(self, X: Array, labels: Index, weights: Array) -> Covariance:
         """The kernel on all groups of the columns of ``X``."""
         n_groups = int(labels.max(initial=-1)) + 1
+        if self.stated:
+            levels = states(X)
+            of_states = np.repeat(labels, [len(own) for own in levels]) + n_groups
+            F = np.column_stack([X, *in_states(X, levels)])
+            return Covariance(self.kernel, F, np.append(labels, of_states), 2 * n_groups)
         if not self.smooth:
             return Covariance(self.kernel, X, labels, n_groups)
         Phi, _ = self._additive(X, weights).features(X)
         return Covariance(self.kernel, Phi, np.repeat(labels, RANK), n_groups)
 
-    def fitted(self, X: Array, weights: Array, variances: Array) -> tuple[Kernel, Array]:
-        """A kernel of the columns of ``X`` and their multipliers, for the variance of each."""
+    def fitted(
+        self, X: Array, weights: Array, variances: Array, of_states: Array | None = None
+    ) -> tuple[Kernel, Array]:
+        """A kernel of the columns of ``X`` and their multipliers, for the variances of each."""
+        if self.stated:
+            assert isinstance(self.kernel, RadialKernel)
+            assert of_states is not None
+            kernel = Stated(self.kernel, states(X), np.sqrt(variances), np.sqrt(of_states))
+            return kernel, np.ones(X.shape[1])
         if self.smooth:
             return self._additive(X, weights, np.sqrt(variances)), np.ones(X.shape[1])
         return self.kernel, np.sqrt(variances)
@@ -87,12 +116,20 @@ class Family:
         return AdditivePower(order, offset, RANK, centre=centre, scale=scale / size)
 
 
+def states(X: Array) -> tuple[Array, ...]:
+    """The values of each column that may be states; none where they are many, or but two."""
+    levels = (np.unique(x) for x in X.T)
+    most = min(MOST_STATES, len(X) / STATE_ROWS)
+    return tuple(own if 2 < len(own) <= most else own[:0] for own in levels)
+
+
 LINEAR = Family("linear", Linear())
 QUADRATIC = Family("quadratic", Polynomial(2))
 ADDITIVE = Family("additive", Linear(), smooth=True)
 SMOOTH_PAIRS = Family("smooth pairs", Polynomial(2), smooth=True)
 GAUSSIAN = Family("Gaussian", Gaussian())
 ROUGH = Family("rough", Rough(), walks=False)
+STATED = Family("rough, with states", Rough(), walks=False, stated=True)
 BENT_PAIRS = Family("bent pairs", AdditivePower(2), walks=False)
 FAMILIES = (
     LINEAR,
@@ -285,7 +322,8 @@ class FewRows:
         """What ``k`` groups, or ties of copies, cost, kept ones included."""
         n_kept = len(self.kept)
         looked = self.n_groups if self.looked is None else self.looked
-        free, chosen = looked - n_kept, max(k - n_kept, 0)
+        free = looked - n_kept
+        chosen = min(max(k - n_kept, 0), free)  # states come with their columns
         choice = gammaln(free + 1) - gammaln(chosen + 1) - gammaln(free - chosen + 1)
         return float(0.5 * k * np.log(self.n_rows) + choice + np.log(chosen + 1))
 
@@ -426,9 +464,10 @@ class FewRows:
 
     def space(self, model: Model, variances: Array) -> tuple[Index, RepresenterSpace]:
         """A model's columns, and where its functions of them live with a variance of each group."""
-        columns = np.flatnonzero(np.isin(self.labels, model.groups))
-        of_groups = np.zeros(self.n_groups)
+        columns = np.flatnonzero(np.isin(self.labels, model.groups % self.n_groups))
+        of_groups = np.zeros(2 * self.n_groups)  # of their states too
         of_groups[model.groups] = variances
-        X = self.X[:, columns]
-        kernel, scales = model.family.fitted(X, self.weights, of_groups[self.labels[columns]])
+        X, labels = self.X[:, columns], self.labels[columns]
+        of_states = of_groups[labels + self.n_groups]
+        kernel, scales = model.family.fitted(X, self.weights, of_groups[labels], of_states)
         return columns, RepresenterSpace(kernel, X, scales)
