@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nablasso import NablassoRegressor
+from nablasso import NablassoRegressor, load, save
 from nablasso.prediction.predictor import (
     ROOM,
     Predictor,
@@ -203,15 +203,23 @@ def test_codes_are_states_where_that_explains_the_rows():
 
 
 @pytest.mark.parametrize("n", [200, 800])
-def test_states_predict(n):
+def test_states_predict_and_are_named(n, tmp_path):
     X, y, _ = with_codes(n)
     new, _, truth = with_codes(500, seed=4)
     model = NablassoRegressor().fit(X, y)
     assert model.support_.tolist() == [True, True, False]
     assert np.mean((model.predict(new) - truth) ** 2) < 0.01 * truth.var()
-    slopes = model.predict_gradient(new)
-    assert slopes.shape == new.shape
-    assert not slopes[:, 2].any()
+    assert model.stated_.tolist() == [False, True, False]
+    assert "Predictions take the values of x1 as states too" in model.summary()
+    assert not model.predict_gradient(new)[:, 2].any()
+    order = np.random.default_rng(5).permutation(n)
+    np.testing.assert_allclose(
+        NablassoRegressor().fit(X[order][:, [2, 1, 0]], y[order]).predict(new[:, [2, 1, 0]]),
+        model.predict(new),
+        atol=1e-6 * y.std(),
+    )
+    save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(new), model.predict(new))
 
 
 def test_faint_columns_predict_and_are_named():

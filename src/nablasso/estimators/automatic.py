@@ -52,9 +52,9 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
-from nablasso.prediction.predictor import odds_of, predictor_of
+from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
 from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
-from nablasso.regression.models import FAMILIES, Family, FewRows
+from nablasso.regression.models import FAMILIES, NO_GROUPS, Family, FewRows
 from nablasso.rules import Rules
 from nablasso.screening import narrowed
 from nablasso.search.decide import decide
@@ -102,6 +102,9 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         they are worth more together than the one variance that they share. None with ``fdr``,
         ``cv``, ``groups``, ``scoring`` or ``max_features``, nor where classes are predicted.
         Shares, curves and intervals of importances hold them at their means.
+    stated_ : array of bool, shape (n_features,)
+        Variables of few values that predictions take as states, alike or not whatever their
+        numbers, besides as sizes. None where classes are predicted.
     evidence_ : array, shape (n_features,)
         What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
         20 to 1. Zero where it is not selected, or was to be kept.
@@ -322,6 +325,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         self._seen = table.X[: n + FRESH, chosen], table.weights[: n + FRESH]
         used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
+        states = (f.stated for f in self._functions if isinstance(f, Predictor))
+        self.stated_ = np.isin(np.arange(X.shape[1]), np.concatenate([NO_GROUPS, *states]))
         self._warn(decision)
 
     @property

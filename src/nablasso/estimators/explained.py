@@ -523,6 +523,9 @@ def _notes(model: Any) -> Iterable[str]:
     if faint is not None and faint.any():
         names = _names(model, np.flatnonzero(faint))
         yield words.said("faint", n_names=len(names), names=listed(names))
+    stated = getattr(model, "stated_", None)
+    if stated is not None and stated.any():
+        yield words.said("states", names=listed(_names(model, np.flatnonzero(stated))))
     yield from getattr(model, "table_notes_", ())
     screened = getattr(model, "screened_", None)
     if screened is not None and not screened.all():

@@ -220,6 +220,11 @@ class Stated(Kernel):
         """That of the sizes."""
         return self.base.derivative_diagonal(X) * self.sizes**2
 
+    @property
+    def told(self) -> Array:
+        """Mask of the columns whose states tell something: a hundredth of what any tells."""
+        return np.asarray(self.states**2 > 0.01 * np.max(self.states**2, initial=0.0))
+
     def features(self, X: Array) -> Array:
         """Sizes, then indicators."""
         indicators = (t * F for t, F in zip(self.states, in_states(X, self.levels), strict=True))

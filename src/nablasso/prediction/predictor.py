@@ -36,6 +36,7 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import nnls
 
+from nablasso.kernels import Stated
 from nablasso.regression.laplace import left_out_odds
 from nablasso.regression.models import (
     BENT_PAIRS,
@@ -101,6 +102,15 @@ class Predictor:
         return np.unique(np.concatenate([np.empty(0), *(p.columns for p in self.parts)])).astype(
             np.intp
         )
+
+    @property
+    def stated(self) -> Index:
+        """Columns whose values are states too."""
+        functions = (p.function if isinstance(p, Unwarped) else p for p in self.parts)
+        spaces = ((f.columns, f.space) for f in functions if isinstance(f, Function) and f.space)
+        kernels = ((columns, space.kernel) for columns, space in spaces)
+        found = [columns[k.told] for columns, k in kernels if isinstance(k, Stated)]
+        return np.unique(np.concatenate([NO_GROUPS, *found]))
 
     def values(self, Z: Array) -> Array:
         """Predictions at standardised points."""
