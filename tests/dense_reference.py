@@ -95,24 +95,13 @@ def additive_power(order=2, offset=1.0, rank=10, centre=None, scale=None):
     return k
 
 
-def stated(base, levels, sizes, states):
-    """Half the squared distance of the sizes, and ``states^2`` where the nearest levels differ."""
-
-    def state(x, own):
-        return int(np.argmin(np.abs(np.real(x) - own))) if len(own) else 0
-
-    def differ(s, r):
-        return sum(
-            t**2 * (state(x, own) != state(z, own))
-            for t, x, z, own in zip(states, s, r, levels, strict=True)
-        )
+def stated(base, states):
+    """The base kernel of two points further apart, by ``states^2`` where numbers differ."""
 
     def k(s, r):
-        if s.ndim > 1 or r.ndim > 1:
-            return np.vectorize(k, signature="(d),(d)->()")(s, r)
-        # the base kernel of two points so far apart
-        far = np.sqrt(np.sum(np.asarray(sizes) ** 2 * (s - r) ** 2) + 2 * differ(s, r))
-        return base(np.array([far]), np.zeros(1))
+        apart = np.abs(np.real(s - r)) > 2e-3  # a step of the differences below is no other state
+        further = np.sqrt(2) * np.asarray(states) * apart  # along axes of their own
+        return base(np.concatenate([s - r, further], axis=-1), np.zeros(2 * s.shape[-1]))
 
     return k
 

@@ -75,12 +75,7 @@ OURS = (
     AdditivePower(2, 0.3, 5),
     AdditivePower(3, 0.5, 7),
     AdditivePower(2, 0.3, 3, np.linspace(-1, 1, 12).reshape(4, 3), np.array([0.5, 0.0, 1.0, 2.0])),
-    Stated(
-        Gaussian(1.3),
-        (np.array([-1.0, 0.0, 1.0]), np.empty(0), np.array([-0.5, 0.2, 0.4, 2.0]), np.empty(0)),
-        np.array([0.5, 1.0, 0.0, 2.0]),
-        np.array([0.7, 0.0, 1.1, 0.0]),
-    ),
+    Stated(Gaussian(1.3), np.array([0.7, 0.0, 1.1, 0.0])),
     Gaussian(1.5) + Linear(),
     0.3 * Polynomial(2),
     Sum(Scaled(Gaussian(0.5), 2.0), Anova(2) * 0.5),

@@ -194,7 +194,7 @@ def test_codes_are_states_where_that_explains_the_rows():
     value = plain.value(replace(stated, family=ROUGH, groups=np.arange(3)), stated.variances)
     assert rows.value(stated, stated.variances) == pytest.approx(value, rel=1e-9)
     many = with_states(rows, rows.tune(ROUGH, np.array([0])), rows.rules.surprise)
-    assert many is None  # x has too many values
+    assert many is None  # no value of x comes back
     alone = replace(rows, families=(ROUGH,))
     assert with_states(alone, alone.tune(ROUGH, found), rows.rules.surprise) is None
     X, y, _ = with_codes(states=False)
@@ -210,7 +210,7 @@ def test_states_predict_and_are_named(n, tmp_path):
     assert model.support_.tolist() == [True, True, False]
     assert np.mean((model.predict(new) - truth) ** 2) < 0.01 * truth.var()
     assert model.stated_.tolist() == [False, True, False]
-    assert "Predictions take the values of x1 as states too" in model.summary()
+    assert "Predictions also ask whether two values of x1 are equal" in model.summary()
     assert not model.predict_gradient(new)[:, 2].any()
     order = np.random.default_rng(5).permutation(n)
     np.testing.assert_allclose(

@@ -103,8 +103,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         ``cv``, ``groups``, ``scoring`` or ``max_features``, nor where classes are predicted.
         Shares, curves and intervals of importances hold them at their means.
     stated_ : array of bool, shape (n_features,)
-        Variables of few values that predictions take as states, alike or not whatever their
-        numbers, besides as sizes. None where classes are predicted.
+        Variables whose values come back and that predictions take as states, equal or not whatever
+        their numbers, besides as sizes. None where classes are predicted.
     evidence_ : array, shape (n_features,)
         What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
         20 to 1. Zero where it is not selected, or was to be kept.

@@ -25,7 +25,7 @@ one-dimensional kernels are kept up to ``KEEP_BYTES`` and recomputed per block o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import comb
 
@@ -46,6 +46,7 @@ from nablasso.types import Array
 _Block = tuple[slice, Array, Array, Array, Array]
 
 KEEP_BYTES = 256 << 20  # one-dimensional kernels that are kept, not recomputed
+ROUNDING = 1e-10  # of the largest number, up to which two are the same value
 
 
 class RadialKernel(ScalarKernel):
@@ -184,94 +185,47 @@ class RationalQuadratic(RadialKernel):
 
 @dataclass(eq=False, repr=False)
 class Stated(Kernel):
-    r"""A radial kernel of the sizes of columns and of the states that some of them tell.
+    r"""A radial kernel of the sizes of columns and of their states: whether values are equal.
 
-    ``phi(r)`` with ``r = sum_a s_a^2 (z_a - x_a)^2 / 2 + t_a^2 [z_a and x_a differ in state]``: the
-    base kernel of columns times ``s`` and of an indicator of each state times ``t``. A number is
-    in the state whose level is nearest; slopes are those of the sizes.
+    ``phi(r)`` with ``r = |z - x|^2 / 2 + sum_a t_a^2 [z_a is not x_a]``: the base kernel of the
+    columns and of one indicator times ``t`` for each value that they take. Slopes are those of the
+    sizes.
 
     Parameters
     ----------
     base : RadialKernel
         ``phi``.
-    levels : tuple of d arrays
-        Increasing; empty for a column without states.
-    sizes, states : arrays, shape (d,)
-        ``s`` and ``t``.
+    states : array, shape (d,)
+        ``t``, zero for a column without states.
     """
 
     has_width = False  # every column has its own
 
     base: RadialKernel
-    levels: tuple[Array, ...]
-    sizes: Array
     states: Array
 
     def between(self, Z: Array, X: Array) -> KernelOperator:
         """Bind to evaluation points and centres."""
-        return _StatedOperator(self, Z, X)
-
-    def against(self, X: Array) -> Callable[[Array], Array]:
-        """The features of ``X`` once."""
-        gram = self.base.against(self.features(X))
-        return lambda Z: gram(self.features(Z))
+        r = cdist(Z, X, "sqeuclidean")
+        r /= 2
+        for a in np.flatnonzero(self.states):
+            r += self.states[a] ** 2 * unequal(Z[:, a], X[:, a])
+        return ProfileOperator(self.base, r, Z, X)
 
     def derivative_diagonal(self, X: Array) -> Array:
-        """That of the sizes."""
-        return self.base.derivative_diagonal(X) * self.sizes**2
+        """That of the base."""
+        return self.base.derivative_diagonal(X)
 
     @property
     def told(self) -> Array:
         """Mask of the columns whose states tell something: a hundredth of what any tells."""
         return np.asarray(self.states**2 > 0.01 * np.max(self.states**2, initial=0.0))
 
-    def features(self, X: Array) -> Array:
-        """Sizes, then indicators."""
-        indicators = (t * F for t, F in zip(self.states, in_states(X, self.levels), strict=True))
-        return np.column_stack([X * self.sizes, *indicators])
 
-
-def in_states(X: Array, levels: Sequence[Array]) -> list[Array]:
-    """Indicators (n, k) of the states of every column; (n, 0) for one without."""
-    nearest = (
-        np.searchsorted((own[1:] + own[:-1]) / 2, x) for x, own in zip(X.T, levels, strict=True)
-    )
-    return [
-        np.asarray(at[:, None] == np.arange(len(own)), dtype=float)
-        for at, own in zip(nearest, levels, strict=True)
-    ]
-
-
-class _StatedOperator(ProfileOperator):
-    """The base kernel's operator of the features; derivatives in the sizes alone."""
-
-    def __init__(self, kernel: Stated, Z: Array, X: Array) -> None:
-        self.sizes, self.n_columns = kernel.sizes, X.shape[1]
-        Phi_z, Phi_x = kernel.features(Z), kernel.features(X)
-        r = cdist(Phi_z, Phi_x, "sqeuclidean")
-        r /= 2
-        super().__init__(kernel.base, r, Phi_z, Phi_x)
-
-    def push(self, v: Array) -> tuple[Array, Array]:
-        return super().push(self._lift(v))
-
-    def pull(self, u: Array, v: Array, carry: Array) -> Array:
-        return self._lower(super().pull(u, self._lift(v), carry))
-
-    def slopes(self, u: Array) -> Array:
-        return self._lower(super().slopes(u))
-
-    def dense(self) -> tuple[Array, Array]:
-        d, (D, L) = self.n_columns, super().dense()
-        return D[:, :d] * self.sizes[:, None], L[:, :d, :, :d] * self.sizes[
-            :, None, None
-        ] * self.sizes
-
-    def _lift(self, v: Array) -> Array:
-        return np.pad(v * self.sizes, ((0, 0), (0, self.X.shape[1] - self.n_columns)))
-
-    def _lower(self, G: Array) -> Array:
-        return np.asarray(G[..., : self.n_columns] * self.sizes)
+def unequal(z: Array, x: Array) -> Array:
+    """Whether numbers differ by more than rounding, (m, n)."""
+    rounding = ROUNDING * max(float(np.max(np.abs(x), initial=0.0)), 1e-300)
+    return np.asarray(np.abs(z[:, None] - x) > rounding)
 
 
 @dataclass(eq=False, repr=False)

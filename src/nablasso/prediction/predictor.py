@@ -17,9 +17,9 @@ variance is rare (one fit in 18) and does no harm. (Shares of families on the co
 gain 2 %.) With a limit on the number of columns, error control, or rows that are left out together
 nothing but the columns found is used.
 
-**States.** A column of few values may be sizes or states: kinds, places, codes that are alike or
-not whatever their numbers. A rough kernel in which each such column has a variance for its sizes
-and one for its states is one part more, where these gain as much.
+**States.** Values that come back may be sizes or states: kinds, places, days, equal or not whatever
+their numbers. A rough kernel in which each such column has a variance for its sizes and one for its
+states is one part more, where these gain as much.
 
 Predictions stay within one range of the targets seen, of ``y`` and of ``t(y)``: polynomials of far
 points say nothing, and a target that its logarithm explains is not far below its least value. Where

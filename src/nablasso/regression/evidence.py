@@ -48,7 +48,7 @@ that passes become cheap. What comes out is a ranking: how much of the fit a gro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,12 +67,17 @@ TINY = 1e-6  # variance, in units of a typical one, at which a column outside is
 
 @dataclass(frozen=True)
 class Covariance:
-    """A kernel of columns or features ``F`` (n, m), group ``labels[a]`` having one variance."""
+    """A kernel of columns or features ``F`` (n, m), group ``labels[a]`` having one variance.
+
+    A radial kernel may have states besides, ``codes`` (n, k), the last k of the labels: one feature
+    for each number that a column of them takes.
+    """
 
     kernel: Kernel
     F: Array
     labels: Index
     n_groups: int
+    codes: Index | None = None
 
     @property
     def radial(self) -> bool:
@@ -84,14 +89,22 @@ class Covariance:
         new = np.full(self.n_groups, -1)
         new[groups] = np.arange(len(groups))
         inside = new[self.labels] >= 0
-        F = np.ascontiguousarray(self.F[:, inside])
-        return replace(self, F=F, labels=new[self.labels[inside]], n_groups=len(groups))
+        m = self.F.shape[1]
+        F = np.ascontiguousarray(self.F[:, inside[:m]])
+        codes = None if self.codes is None else self.codes[:, inside[m:]]
+        return replace(
+            self, F=F, labels=new[self.labels[inside]], n_groups=len(groups), codes=codes
+        )
 
     def start(self) -> float:
         """An equal variance to start from: radial kernels at the median distance, others at one."""
         if not self.radial:
             return 1.0 / max(self.n_groups, 1)
-        return float(1.0 / max(np.median(pdist(self.F[:WIDTH_ROWS], "sqeuclidean")), 1e-12))
+        squares = pdist(self.F[:WIDTH_ROWS], "sqeuclidean")
+        if self.codes is not None and self.codes.size:
+            k = self.codes.shape[1]
+            squares += 2 * k * pdist(self.codes[:WIDTH_ROWS].astype(float), "hamming")
+        return float(1.0 / max(np.median(squares), 1e-12))
 
     def size(self, v: Array) -> float:
         """Mean variance of a row, without the mean."""
@@ -100,7 +113,7 @@ class Covariance:
 
     def gram(self, v: Array) -> tuple[Array, Any]:
         """``K_v`` (n, n), a matrix of its own, and what :meth:`pull` reuses."""
-        Z = self.F * np.sqrt(v)[self.labels]
+        Z = self.F * np.sqrt(v)[self.labels[: self.F.shape[1]]]
         if isinstance(self.kernel, DotProductKernel):
             return self.kernel.first_two(Z @ Z.T)
         if isinstance(self.kernel, RadialKernel):
@@ -112,6 +125,8 @@ class Covariance:
             np.maximum(T, 0, out=T)
             T.flat[:: len(T) + 1] = 0.0
             T /= 2
+            for g, code in self._states():
+                T += v[g] * (code[:, None] != code)
             return self.kernel.first_two(T)
         operator = self.kernel.between(Z, Z)
         return operator.gram().copy(), operator
@@ -123,10 +138,17 @@ class Covariance:
             moved = np.einsum("ia,ia->a", self.F, W @ self.F)
             if self.radial:
                 moved = W.sum(axis=1) @ self.F**2 - moved
+                apart = [np.vdot(W, code[:, None] != code) for _, code in self._states()]
+                moved = np.append(moved, apart)
         else:
             scales = np.sqrt(v)[self.labels]
             moved = np.einsum("ia,ia->a", self.F, carry.slopes(M)) / np.maximum(scales, 1e-150)
         return np.asarray(np.bincount(self.labels, moved, minlength=self.n_groups), dtype=float)
+
+    def _states(self) -> Iterator[tuple[int, Index]]:
+        """Group and codes of each column that has states."""
+        if self.codes is not None:
+            yield from zip(self.labels[self.F.shape[1] :].tolist(), self.codes.T, strict=True)
 
 
 @dataclass(frozen=True)

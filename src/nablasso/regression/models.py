@@ -37,7 +37,6 @@ from nablasso.kernels import (
     Rough,
     Stated,
 )
-from nablasso.kernels.radial import in_states
 from nablasso.regression.evidence import (
     FAILED,
     Covariance,
@@ -59,7 +58,6 @@ NOISE = 0.05  # to start from
 NOISE_LOGS = (-18.0, 15.0)
 SPREAD = 4.0  # prior deviation of the log of a variance: it decides nothing, but keeps factors well
 REACH = 12.0  # how far the log of a variance may go
-MOST_STATES, STATE_ROWS = 24, 5  # values of a column that may be states; rows of each on average
 NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
@@ -67,7 +65,7 @@ NO_GROUPS = np.empty(0, dtype=np.intp)
 class Family:
     """A kernel of columns or of their smooth features; ``walks`` if it may propose columns.
 
-    With ``stated`` columns that repeat few values have states, each group of columns a variance of
+    With ``stated`` columns whose values come back have states, each group of columns a variance of
     these besides: group ``n_groups + g`` are the states of group ``g``.
     """
 
@@ -81,10 +79,9 @@ class Family:
         """The kernel on all groups of the columns of ``X``."""
         n_groups = int(labels.max(initial=-1)) + 1
         if self.stated:
-            levels = states(X)
-            of_states = np.repeat(labels, [len(own) for own in levels]) + n_groups
-            F = np.column_stack([X, *in_states(X, levels)])
-            return Covariance(self.kernel, F, np.append(labels, of_states), 2 * n_groups)
+            told = np.flatnonzero(come_back(X))
+            both = np.append(labels, labels[told] + n_groups)
+            return Covariance(self.kernel, X, both, 2 * n_groups, codes_of(X[:, told]))
         if not self.smooth:
             return Covariance(self.kernel, X, labels, n_groups)
         Phi, _ = self._additive(X, weights).features(X)
@@ -97,8 +94,8 @@ class Family:
         if self.stated:
             assert isinstance(self.kernel, RadialKernel)
             assert of_states is not None
-            kernel = Stated(self.kernel, states(X), np.sqrt(variances), np.sqrt(of_states))
-            return kernel, np.ones(X.shape[1])
+            told = np.where(come_back(X), of_states, 0.0)
+            return Stated(self.kernel, np.sqrt(told)), np.sqrt(variances)
         if self.smooth:
             return self._additive(X, weights, np.sqrt(variances)), np.ones(X.shape[1])
         return self.kernel, np.sqrt(variances)
@@ -116,11 +113,17 @@ class Family:
         return AdditivePower(order, offset, RANK, centre=centre, scale=scale / size)
 
 
-def states(X: Array) -> tuple[Array, ...]:
-    """The values of each column that may be states; none where they are many, or but two."""
-    levels = (np.unique(x) for x in X.T)
-    most = min(MOST_STATES, len(X) / STATE_ROWS)
-    return tuple(own if 2 < len(own) <= most else own[:0] for own in levels)
+def come_back(X: Array) -> Array:
+    """Mask of columns whose values may be states: half of the rows share theirs, of over two."""
+    counts = [np.unique(x, return_counts=True)[1] for x in X.T]
+    shared = [len(own) > 2 and 2 * own[own > 1].sum() >= len(X) for own in counts]
+    return np.array(shared, dtype=bool)
+
+
+def codes_of(X: Array) -> Index:
+    """A number for each value of each column."""
+    codes = [np.unique(x, return_inverse=True)[1] for x in X.T]
+    return np.column_stack([np.empty((len(X), 0), dtype=np.intp), *codes])
 
 
 LINEAR = Family("linear", Linear())
