@@ -537,8 +537,8 @@ SAID = {  # what only some fits have to say; {n_rows:row} is 1 row or 2 rows, {n
     "warped": "The target is skewed: {share:.0%} of the prediction goes through {warp}.",
     "faint": "Predictions also use {n_names:column} too faint to be selected"
     "{n_names:| one by one}: {names}.",
-    "states": "Predictions also ask whether two values of {names} are equal, not only how far apart "
-    "they are. Where they are codes, give them as words.",
+    "states": "Predictions also ask whether two values of {names} are equal, not only how far "
+    "apart they are. Where they are codes, give them as words.",
     "screened": "Screening left {n_left} of {n_columns:column} to the search.",
     "directions": "{n_some:direction} {n_some:explains|explain} {share:.0%} of the gradients' "
     "covariance.",
