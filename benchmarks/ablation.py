@@ -3,8 +3,9 @@
 Every rule is switched off or moved by much, alone, and the stored problems are asked again, each
 size with the same draws: exact supports, spurious and missed columns, processor seconds. Rules of
 few rows on the problems of *selection*, rules of many rows on those of *not_ideal* at 1000 rows and
-on *weak*. Rows go to ``results/ablation.csv``; a second call does what is missing, and what another
-source of the library has made. ``results/ablation.md`` is made from the rows of the newest source.
+on *weak*, rules of what predicts on real tables. Rows go to ``results/ablation.csv``; a second call
+does what is missing, and what another source of the library has made. In ``results/ablation.md``
+each table is made from the rows of its newest source.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +23,14 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problem import Problem
 from benchmarks.provenance import digest
 from benchmarks.run import RESULTS
-from benchmarks.store import RowStore
+from benchmarks.store import RowStore, StoredRow
 from benchmarks.suites import SUITES
 from nablasso import NablassoClassifier, NablassoRegressor
 from nablasso.rules import Rules
 
 KEY = ("variant", "suite", "problem", "n", "seed")
 FIGURES = ("exact", "spurious", "missed", "cpu_seconds")
-COLUMNS = (*KEY, *FIGURES, "source")
+COLUMNS = (*KEY, *FIGURES, "source", "error")
 AS_IT_IS = "as it is"
 FEW = {
     AS_IT_IS: {},
@@ -50,6 +52,11 @@ MANY = {
     "no exchange for relatives": {"relative": np.inf},
     "a factor of 300 rows": {"few_rows": 300},
 }
+PREDICTED = {AS_IT_IS: {}, "values are never states": {"states": np.inf}}
+TABLES = {  # with the numbers of rows; 0 are all that the split leaves
+    "uci": (("yacht", "bostonHousing", "energy", "concrete", "power-plant"), (0,)),
+    "tables": (("airfoil", "bike_hour", "cpu_act", "energy_cooling", "pole"), (100, 500)),
+}
 LEFT_OUT = ("wide", "pure_noise")  # of selection: one takes minutes, one has a suite of its own
 
 
@@ -63,6 +70,10 @@ def questions() -> Iterator[tuple[str, dict[str, object], str, Problem, int]]:
         for problem in SUITES[suite].problems().values():
             for variant, changes in MANY.items():
                 yield variant, changes, suite, problem, 1000
+    for suite, (names, sizes) in TABLES.items():
+        for name, n in product(names, sizes if SUITES[suite].missing() is None else ()):
+            for variant, changes in PREDICTED.items():
+                yield variant, changes, suite, SUITES[suite].problems()[name], n
 
 
 def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, object]:
@@ -72,9 +83,12 @@ def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, obj
     begun = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cautions about the answer, which is judged here
-        found = made(rules=rules).fit(draw.X, draw.y).support_
-    seconds = time.process_time() - begun
-    assert draw.support is not None
+        model = made(rules=rules).fit(draw.X, draw.y)
+    seconds, found = time.process_time() - begun, model.support_
+    if draw.support is None:
+        error = np.sqrt(np.mean((model.predict(draw.X_test) - draw.y_test) ** 2))
+        judged_by = {"cpu_seconds": f"{seconds:.3f}", "error": f"{error:.6g}"}
+        return dict.fromkeys(FIGURES, "") | judged_by
     judged = ~np.isin(np.arange(len(found)), problem.indifferent)
     spurious = int((found & ~draw.support & judged).sum())
     missed = int((draw.support & ~found & judged).sum())
@@ -83,6 +97,7 @@ def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, obj
         "spurious": spurious,
         "missed": missed,
         "cpu_seconds": f"{seconds:.3f}",
+        "error": "",
     }
 
 
@@ -101,37 +116,59 @@ def run(store: RowStore, draws: int) -> None:
 
 def page(store: RowStore) -> str:
     """The table: each variant on the draws that it shares with the rules as they are."""
-    newest = store.rows[-1]["source"]
     lines = ["# What each rule buys", "", *(__doc__ or "").split("\n\n")[1].split("\n"), ""]
     for title, variants, suites in (
         ("Few rows", FEW, ("selection",)),
         ("Many rows", MANY, ("not_ideal", "weak")),
+        ("Predictions", PREDICTED, tuple(TABLES)),
     ):
-        rows = [row for row in store.rows if row["suite"] in suites and row["source"] == newest]
+        rows = [row for row in store.rows if row["suite"] in suites]
+        rows = [row for row in rows if row["source"] == rows[-1]["source"]]
         asked = {
             v: {tuple(r[k] for k in KEY[1:]): r for r in rows if r["variant"] == v}
             for v in variants
         }
-        lines += [
-            f"## {title}",
-            "",
-            "| rules | draws | exact | as it is | spurious a fit | missed a fit | median seconds |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for variant, own in asked.items():
-            shared = [k for k in own if k in asked[AS_IT_IS]]
-            if not shared:
-                lines.append(f"| {variant} | 0 | | | | | |")
-                continue
-            plain = np.mean([int(asked[AS_IT_IS][k]["exact"]) for k in shared])
-            numbers = [np.array([float(own[k][c]) for k in shared]) for c in FIGURES]
-            exact, spurious, missed, seconds = numbers
-            lines.append(
-                f"| {variant} | {len(shared)} | {exact.mean():.3f} | {plain:.3f} | "
-                f"{spurious.mean():.3f} | {missed.mean():.3f} | {np.median(seconds):.2f} |"
-            )
-        lines.append("")
+        table = _errors if title == "Predictions" else _supports
+        lines += [f"## {title}", "", *table(asked), ""]
     return "\n".join(lines)
+
+
+Asked = dict[str, dict[tuple[str, ...], StoredRow]]  # rows of each variant, by what was asked
+
+
+def _supports(asked: Asked) -> Iterator[str]:
+    yield "| rules | draws | exact | as it is | spurious a fit | missed a fit | median seconds |"
+    yield "|---|---|---|---|---|---|---|"
+    for variant, own in asked.items():
+        shared = [k for k in own if k in asked[AS_IT_IS]]
+        if not shared:
+            yield f"| {variant} | 0 | | | | | |"
+            continue
+        plain = np.mean([int(asked[AS_IT_IS][k]["exact"]) for k in shared])
+        numbers = [np.array([float(own[k][c]) for k in shared]) for c in FIGURES]
+        exact, spurious, missed, seconds = numbers
+        yield (
+            f"| {variant} | {len(shared)} | {exact.mean():.3f} | {plain:.3f} | "
+            f"{spurious.mean():.3f} | {missed.mean():.3f} | {np.median(seconds):.2f} |"
+        )
+
+
+def _errors(asked: Asked) -> Iterator[str]:
+    """Geometric means, over draws, of errors over those of the rules as they are."""
+    yield "| rules | table | rows | draws | error over as it is | range | median seconds |"
+    yield "|---|---|---|---|---|---|---|"
+    for variant, own in asked.items():
+        for place in dict.fromkeys(k[:3] for k in own):
+            shared = [k for k in own if k[:3] == place and k in asked[AS_IT_IS]]
+            if not shared:
+                continue
+            r = [float(own[k]["error"]) / float(asked[AS_IT_IS][k]["error"]) for k in shared]
+            seconds = np.median([float(own[k]["cpu_seconds"]) for k in shared])
+            yield (
+                f"| {variant} | {place[1]} | {place[2] if place[2] != '0' else 'all'} | "
+                f"{len(shared)} | {np.exp(np.mean(np.log(r))):.3f} | {min(r):.3f}, {max(r):.3f} | "
+                f"{seconds:.2f} |"
+            )
 
 
 def main(arguments: list[str] | None = None, folder: Path = RESULTS) -> None:

@@ -65,6 +65,10 @@ class Rules:
     tails : float
         Nats a row by which Student noise must describe residuals better than normal noise before
         a row's influence is bounded.
+    states : float
+        Share of the rows that share their value with another from which on a column's values may be
+        states in what predicts, if that gains ``surprise``. Buildings, days and recipes are told by
+        it: on the tables of ``benchmarks/results/ablation.md`` errors are larger without.
     """
 
     walked_rows: int = 300
@@ -82,3 +86,4 @@ class Rules:
     serial: float = 5.0
     serial_nats: float = 0.15
     tails: float = 0.02
+    states: float = 0.5

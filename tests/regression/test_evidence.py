@@ -223,7 +223,7 @@ def test_sizes_and_states_have_variances_of_their_own():
     n, own, rng = 2 * N, 3, np.random.default_rng(6)
     X, Y = rng.normal(size=(n, D)), rng.normal(size=(n, 1))
     X[:, 0], X[:, 2] = np.arange(n) % 3, rng.permutation(np.arange(n) % 4)
-    assert come_back(X).tolist() == [True, False, True, False]
+    assert come_back(X).tolist() == [1, 0, 1, 0]
     covariance = STATED.covariance(X, LABELS, np.ones(n))
     groups = np.array([0, 1, 2, 3, 4])  # columns 0, 1 and 2, 3; states of 0 and of 2
     assert np.unique(covariance.labels).tolist() == groups.tolist()

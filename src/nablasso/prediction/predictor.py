@@ -47,6 +47,7 @@ from nablasso.regression.models import (
     Family,
     FewRows,
     Model,
+    come_back,
 )
 from nablasso.regression.noise import PLAIN, Unwarped, Warp
 from nablasso.regression.spread import Spread
@@ -253,11 +254,11 @@ def with_states(few: FewRows, rough: Model, least: float) -> Model | None:
     """
     if rough.family is not ROUGH or len(few.families) == 1:
         return None
-    there = np.unique(STATED.covariance(few.X, few.labels, few.weights).labels)
-    groups = np.append(rough.groups, np.intersect1d(rough.groups + few.n_groups, there))
-    if len(groups) == len(rough.groups):
+    told = np.intersect1d(few.labels[come_back(few.X) >= few.rules.states], rough.groups)
+    if not len(told):
         return None
-    centre = float(np.log(few.evidence(STATED).part(groups).covariance.start()))
+    groups = np.append(rough.groups, told + few.n_groups)
+    centre = float(np.log(few.evidence(STATED).covariance.part(groups).start()))
     x = np.append(np.full(len(groups), centre + SMOOTH), np.log(QUIET))
     stated = few.tune(STATED, groups, x, steps=STATED_STEPS)
     return stated if rough.value - stated.value > least and few.solvable(stated) else None

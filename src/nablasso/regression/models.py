@@ -79,7 +79,7 @@ class Family:
         """The kernel on all groups of the columns of ``X``."""
         n_groups = int(labels.max(initial=-1)) + 1
         if self.stated:
-            told = np.flatnonzero(come_back(X))
+            told = np.flatnonzero(come_back(X) > 0)
             both = np.append(labels, labels[told] + n_groups)
             return Covariance(self.kernel, X, both, 2 * n_groups, codes_of(X[:, told]))
         if not self.smooth:
@@ -94,7 +94,7 @@ class Family:
         if self.stated:
             assert isinstance(self.kernel, RadialKernel)
             assert of_states is not None
-            told = np.where(come_back(X), of_states, 0.0)
+            told = np.where(come_back(X) > 0, of_states, 0.0)
             return Stated(self.kernel, np.sqrt(told)), np.sqrt(variances)
         if self.smooth:
             return self._additive(X, weights, np.sqrt(variances)), np.ones(X.shape[1])
@@ -114,10 +114,9 @@ class Family:
 
 
 def come_back(X: Array) -> Array:
-    """Mask of columns whose values may be states: half of the rows share theirs, of over two."""
+    """Share of the rows that share their value with another, per column; 0 for two values."""
     counts = [np.unique(x, return_counts=True)[1] for x in X.T]
-    shared = [len(own) > 2 and 2 * own[own > 1].sum() >= len(X) for own in counts]
-    return np.array(shared, dtype=bool)
+    return np.array([own[own > 1].sum() / len(X) if len(own) > 2 else 0.0 for own in counts])
 
 
 def codes_of(X: Array) -> Index:
