@@ -1,4 +1,4 @@
-"""What each rule of the one call buys: ``python -m benchmarks.ablation [--draws 3] [--pages]``.
+"""What each rule of the one call buys: ``python -m benchmarks.ablation [--draws 3]``.
 
 Every rule is switched off or moved by much, alone, and the stored problems are asked again, each
 size with the same draws: exact supports, spurious and missed columns, processor seconds. Rules of
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -101,14 +101,14 @@ def measured(problem: Problem, n: int, seed: int, rules: Rules) -> dict[str, obj
     }
 
 
-def run(store: RowStore, draws: int) -> None:
+def run(store: RowStore, draws: int, suites: Collection[str] = ()) -> None:
     """What is missing, draws outermost, variants innermost: a run may be stopped at any time."""
     present = {store.key_of(dict(row)) for row in store.rows if row["source"] == digest()}
     for turn in range(draws):
         for variant, changes, suite, problem, n in questions():
             seed = (problem.seeds or SUITES[suite].seeds)[turn]
             key = (variant, suite, problem.name, str(n), str(seed))
-            if key not in present:
+            if key not in present and suite in (suites or (suite,)):
                 rules = Rules(**changes)  # type: ignore[arg-type]
                 row = dict(zip(KEY, key, strict=True)) | measured(problem, n, seed, rules)
                 store.append(row | {"source": digest()})
@@ -175,12 +175,13 @@ def main(arguments: list[str] | None = None, folder: Path = RESULTS) -> None:
     """Run, and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--suites", nargs="+", default=(), help="only these")
     parser.add_argument("--pages", action="store_true", help="only make the page")
     asked = parser.parse_args(arguments)
     store = RowStore(folder / "ablation.csv", COLUMNS, KEY)
     if not asked.pages:
         with threadpool_limits(1):
-            run(store, asked.draws)
+            run(store, asked.draws, asked.suites)
     (folder / "ablation.md").write_text(page(store), encoding="utf-8")
 
 
