@@ -52,6 +52,7 @@ from nablasso.estimators.validation import (
 )
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
+from nablasso.prediction.factors import product_of
 from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
 from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
 from nablasso.regression.models import FAMILIES, NO_GROUPS, Family, FewRows
@@ -105,6 +106,9 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     stated_ : array of bool, shape (n_features,)
         Variables whose values come back and that predictions take as states, equal or not whatever
         their numbers, besides as sizes. None where classes are predicted.
+    scaling_ : array of bool, shape (n_features,)
+        Variables that only scale what the others do, found once these were
+        (:mod:`nablasso.prediction.factors`). None below 650 rows, nor where classes are predicted.
     evidence_ : array, shape (n_features,)
         What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
         20 to 1. Zero where it is not selected, or was to be kept.
@@ -325,8 +329,12 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         self._seen = table.X[: n + FRESH, chosen], table.weights[: n + FRESH]
         used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
-        states = (f.stated for f in self._functions if isinstance(f, Predictor))
-        self.stated_ = np.isin(np.arange(X.shape[1]), np.concatenate([NO_GROUPS, *states]))
+        made = [function for function in self._functions if isinstance(function, Predictor)]
+        for name, found in (
+            ("stated_", (one.stated for one in made)),
+            ("scaling_", (one.scaling for one in made)),
+        ):
+            setattr(self, name, np.isin(np.arange(X.shape[1]), np.concatenate([NO_GROUPS, *found])))
         self._warn(decision)
 
     @property
@@ -495,6 +503,13 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
             )
             self._y_mean, self._judged_of = 0.0, len(rows.y)
             if grown is not None:
+                wishes = self.max_features, self.always_keep, self.feature_groups
+                if all(wish is None for wish in wishes):
+                    product = product_of(predictor, decision, table.columns, grown, rows)
+                    if product is not None:
+                        predictor, grown, others = product
+                        joined = np.array(sorted(others), dtype=np.intp)
+                        self.evidence_[joined] = [others[a] for a in joined]
                 read_all_rows(self, [grown], joined, [predictor], rows)
                 read_sums(self, [grown])
         self._functions = [predictor]

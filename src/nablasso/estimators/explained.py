@@ -523,9 +523,10 @@ def _notes(model: Any) -> Iterable[str]:
     if faint is not None and faint.any():
         names = _names(model, np.flatnonzero(faint))
         yield words.said("faint", n_names=len(names), names=listed(names))
-    stated = getattr(model, "stated_", None)
-    if stated is not None and stated.any():
-        yield words.said("states", names=listed(_names(model, np.flatnonzero(stated))))
+    for kind, those in (("states", "stated_"), ("scales", "scaling_")):
+        found = np.flatnonzero(getattr(model, those, False))
+        if len(found):
+            yield words.said(kind, n_names=len(found), names=listed(_names(model, found)))
     yield from getattr(model, "table_notes_", ())
     screened = getattr(model, "screened_", None)
     if screened is not None and not screened.all():

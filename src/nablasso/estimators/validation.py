@@ -574,7 +574,7 @@ gather_sizes = _each(_size, 0.0)
 SIZES = ("feature_importances_", "slopes_", "importance_bounds_", "scales_")
 LARGEST_OF = ("evidence_", "selection_probabilities_", "scores_", "knockoff_statistics_")
 PER_COLUMN: dict[str, Gather] = {
-    **dict.fromkeys(("support_", "clear_", "faint_", "stated_"), _each(np.any, False)),
+    **dict.fromkeys(("support_", "clear_", "faint_", "stated_", "scaling_"), _each(np.any, False)),
     "screened_": _each(np.any, True),
     "support_certified_": _each(np.all, True),
     **dict.fromkeys(SIZES, gather_sizes),

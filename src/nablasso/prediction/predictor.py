@@ -105,12 +105,23 @@ class Predictor:
         )
 
     @property
+    def summands(self) -> list[Summand]:
+        """Its parts, those of a product one by one."""
+        return [one for part in self.parts for one in getattr(part, "parts", (part,))]
+
+    @property
     def stated(self) -> Index:
         """Columns whose values are states too."""
-        functions = (p.function if isinstance(p, Unwarped) else p for p in self.parts)
+        functions = (p.function if isinstance(p, Unwarped) else p for p in self.summands)
         spaces = ((f.columns, f.space) for f in functions if isinstance(f, Function) and f.space)
         kernels = ((columns, space.kernel) for columns, space in spaces)
         found = [columns[k.told] for columns, k in kernels if isinstance(k, Stated)]
+        return np.unique(np.concatenate([NO_GROUPS, *found]))
+
+    @property
+    def scaling(self) -> Index:
+        """Columns that only scale what others do."""
+        found = [part.scaling for part in self.parts if hasattr(part, "scaling")]
         return np.unique(np.concatenate([NO_GROUPS, *found]))
 
     def values(self, Z: Array) -> Array:

@@ -148,7 +148,7 @@ class Explanation:
     @property
     def centres(self) -> int:
         """Rows behind a kernel function, or columns of another one: what an evaluation costs."""
-        inner = [part for f in self.functions for part in getattr(f, "parts", (f,))]
+        inner = [part for f in self.functions for part in getattr(f, "summands", (f,))]
         spaces = [getattr(getattr(part, "function", part), "space", None) for part in inner]
         rows = [len(space.X) for space in spaces if isinstance(space, RepresenterSpace)]
         return max(rows, default=max(OTHER, self.Z.shape[1]))

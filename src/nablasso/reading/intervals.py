@@ -38,6 +38,7 @@ import numpy as np
 
 from nablasso.data.table import mean_one
 from nablasso.errors import InvalidParameterError, warn
+from nablasso.prediction.factors import Scaled
 from nablasso.prediction.predictor import Predictor
 from nablasso.regression.noise import Unwarped
 from nablasso.search.assumptions import level_of
@@ -143,6 +144,9 @@ def draws_of(part: Any, count: int, centres: Array) -> Drawn:
             return np.asarray(np.clip(values, part.low - room, part.high + room))
 
         return added
+    if isinstance(part, Scaled):
+        one, other = (draws_of(inner, count, centres) for inner in (part.function, part.factor))
+        return lambda Z: part.centre + one(Z) * other(Z)
     if isinstance(part, Grown):
         return _of_terms(part, count)
     if not isinstance(part, Unwarped):
@@ -189,6 +193,8 @@ def degrees_of(part: Any, columns: Index) -> float:
     if isinstance(part, Predictor):
         each = zip(part.shares, part.parts, strict=True)
         return float(sum(share * degrees_of(one, columns) for share, one in each))
+    if isinstance(part, Scaled):
+        return degrees_of(part.function, columns) + degrees_of(part.factor, columns)
     if isinstance(part, Grown):
         model, own = part.model, set(columns.tolist())
         kept = 1 - model.P.diagonal() * model.D

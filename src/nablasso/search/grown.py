@@ -152,6 +152,14 @@ def grow(
     return _certified(found, growth) if certificate and affordable else found
 
 
+def promising(source: Source, rules: Rules) -> list[Term]:
+    """Terms of one or two columns that would pay their price, at a first look at the numbers y."""
+    table = source.once("codes", lambda: coded_table(source, MOST_FUNCTIONS[1]))
+    sample = table.sample
+    growth = Growth(table, first_response(sample.y, sample.weight), rules)
+    return [term for term, gain in growth.screened()[0].items() if gain > 0]
+
+
 def _certified(found: Grown, growth: Growth) -> Grown:
     """With the certificate of the model's terms against the functions of all columns."""
     mains = [(j,) for j, column in enumerate(growth.columns) if len(column.prior)]

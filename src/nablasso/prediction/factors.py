@@ -1,0 +1,209 @@
+r"""Columns that only scale what others do.
+
+In ``y = c + f(x) s(x) + noise`` columns of ``s`` alone have no effect of their own where ``f`` is
+as often below ``c`` as above, and a search that adds functions up sees them last: as a part of a
+function of all columns at once. Once ``f`` is found they are as easy to see as any others. With
+``u = (y - c) / f`` and any weights,
+
+.. math:: \sum_i w_i (y_i - c - f_i s(x_i))^2 = \sum_i w_i f_i^2 (u_i - s(x_i))^2 ,
+
+so ``s`` is what the same search finds of ``u``, kernels on few rows, terms on all; and then ``f``
+again, of ``(y - c) / s``. ``c`` is the mean of ``y``. Errors of ``u`` have variances
+``1 / f^2 + t`` up to a factor, noise and what ``s`` still leaves over; the most likely ``t`` makes
+the weights.
+
+The search is made where one look at the scores of ``u``, of all columns and pairs, finds a term
+with another column that would pay its price; what it finds stays if fresh rows are clearly nearer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from nablasso.data.table import mean_one
+from nablasso.prediction.predictor import Predictor, Summand
+from nablasso.prediction.together import AllRows, predictor_of_all
+from nablasso.regression.models import NO_GROUPS, FewRows
+from nablasso.regression.noise import PLAIN
+from nablasso.regression.ridge import paired
+from nablasso.search.check import worth
+from nablasso.search.decide import decide
+from nablasso.search.few import Decision
+from nablasso.search.grown import Grown, grow, promising
+from nablasso.streaming.sources import Arrays
+from nablasso.types import Array, Index, Mask
+
+LEAST = 0.25  # size of a function, over its root mean square, below which its rows stay out
+SHARES: tuple[float, ...] = tuple(10.0 ** (k / 2) for k in range(-4, 7))  # t f^2 on average
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """``centre + function factor``."""
+
+    centre: float
+    function: Predictor
+    factor: Predictor
+
+    @property
+    def columns(self) -> Index:
+        """Those of both."""
+        return np.union1d(self.function.columns, self.factor.columns).astype(np.intp)
+
+    @property
+    def scaling(self) -> Index:
+        """Those of the factor alone."""
+        return np.setdiff1d(self.factor.columns, self.function.columns).astype(np.intp)
+
+    @property
+    def parts(self) -> tuple[Summand, ...]:
+        """Those of both."""
+        return (*self.function.parts, *self.factor.parts)
+
+    def values(self, Z: Array) -> Array:
+        """At points (m, d)."""
+        return np.asarray(self.centre + self.function.values(Z) * self.factor.values(Z))
+
+    def gradients(self, Z: Array) -> Array:
+        """Per standardised unit, (m, d)."""
+        f, s = self.function.values(Z), self.factor.values(Z)
+        slopes = s[:, None] * self.function.gradients(Z) + f[:, None] * self.factor.gradients(Z)
+        return np.asarray(slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """Targets over one of their factors, where that is large: the rows of the other one."""
+
+    rows: AllRows
+    used: Mask  # of all rows
+
+    @classmethod
+    def by(cls, rows: AllRows, f: Array, e: Array) -> Quotient:
+        """Targets over ``f``, whose product with the other factor errs by ``e`` so far."""
+        p = rows.weights / rows.weights.sum()
+        used = np.abs(f) > LEAST * np.sqrt(p @ f**2)
+        weights = rows.weights * f**2 / (1 + excess(e, f, p) * f**2)
+        part = replace(
+            rows,
+            Z=rows.Z[used],
+            y=rows.y[used] / f[used],
+            weights=mean_one(weights[used]),
+            n_searched=int(used[: rows.n_searched].sum()),
+            n_fresh=int(used[rows.fresh].sum()),
+        )
+        return cls(part, used)
+
+    @property
+    def smallest(self) -> int:
+        """Rows searched, or rows that judge."""
+        return min(self.rows.n_searched, self.rows.n_fresh)
+
+    @cached_property
+    def source(self) -> Arrays:
+        """For terms."""
+        rows = self.rows
+        Z = rows.standardised(np.arange(len(rows.y)))
+        return Arrays(Z * rows.scale + rows.centre, rows.y, rows.weights)
+
+    def few(self, few: FewRows) -> FewRows:
+        """The rows searched, with nothing kept and nothing assumed."""
+        n = self.rows.n_searched
+        return replace(
+            few,
+            X=few.X[self.used[: len(few.X)]],
+            targets=self.rows.y[:n, None],
+            weights=mean_one(self.rows.weights[:n]),
+            kept=NO_GROUPS,
+            time=None,
+            assumption=PLAIN,
+        )
+
+
+class Product(NamedTuple):
+    """What predicts, the terms of its first factor, and the other columns with their nats."""
+
+    predictor: Predictor
+    terms: Grown
+    others: Mapping[int, float]
+
+
+def product_of(
+    plain: Predictor, decision: Decision, columns: Index, terms: Grown, rows: AllRows
+) -> Product | None:
+    """What predicts with a factor beside it, if rows ask for one and are clearly nearer with it.
+
+    Column ``a`` of those searched is column ``columns[a]`` of the table. Not where a logarithm is
+    explained: there a product is a sum.
+    """
+    response, rules, fresh = terms.state.response, decision.few.rules, rows.fresh
+    bent = response.log or response.name == "counts"
+    warped = any(getattr(part, "warp", None) for part in plain.parts)
+    if bent or warped or not len(plain.columns):
+        return None
+    centre = float(np.average(rows.y, weights=rows.weights))
+    even = replace(rows, y=rows.y - centre)
+    f = _values(plain, rows, np.full(len(rows.y), True)) - centre
+    by_f = Quotient.by(even, f, even.y - f)
+    if by_f.smallest < rules.fresh or not any(
+        set(term) - set(plain.columns) for term in promising(by_f.source, rules)
+    ):
+        return None
+    searched = decide(by_f.few(decision.few))
+    factor, more, joined = _found(searched, columns, by_f)
+    s = _values(factor, rows, by_f.used)
+    by_s = Quotient.by(even, s, even.y - f * s)
+    if by_s.smallest < rules.fresh:
+        return None
+    first = replace(decision, few=decision.few.under(PLAIN))
+    function, grown, own = _found(first, columns, by_s)
+    f = _values(function, rows, by_s.used)
+    left_out = (centre + f * s)[fresh]
+    errors = [(plain.observed - some) ** 2 for some in (plain.left_out, left_out)]
+    gain = paired(errors[0] - errors[1], plain.weights)
+    if not gain.mean > rules.clearly * gain.error:
+        return None
+    others = dict(_nats(first, columns, own)) | _nats(searched, columns, joined) | dict(more.gain)
+    made = Scaled(centre, function, factor)
+    product = replace(plain, parts=(made,), shares=np.ones(1), left_out=left_out)
+    return Product(product, grown, others)
+
+
+def _found(
+    decision: Decision, columns: Index, quotient: Quotient
+) -> tuple[Predictor, Grown, Index]:
+    """What predicts a quotient, its terms, and the columns that only a sample found."""
+    grown = grow(quotient.source, decision.few.rules, time=False)
+    predictor, joined = predictor_of_all(decision, columns, grown, quotient.rows)
+    return predictor, grown, joined
+
+
+def _nats(decision: Decision, columns: Index, joined: Index) -> dict[int, float]:
+    """What columns that only a sample found are worth there."""
+    own = worth(decision.few, decision.model)
+    group = dict(zip(columns.tolist(), decision.few.labels.tolist(), strict=True))
+    return {a: own.get(group[a], 0.0) for a in joined.tolist()}
+
+
+def _values(predictor: Predictor, rows: AllRows, used: Mask) -> Array:
+    """At all rows; at fresh ones that judged it as if it had not seen them."""
+    values = predictor.values(rows.standardised(np.arange(len(rows.y))))
+    values[rows.fresh[used[rows.fresh]]] = predictor.left_out
+    return values
+
+
+def excess(e: Array, f: Array, p: Array) -> float:
+    """The most likely ``t`` of errors ``e`` of variances ``1 + t f^2`` up to a factor."""
+    size = float(p @ f**2)
+
+    def surprise(t: float) -> float:
+        variances = 1 + t * f**2
+        return float(p @ np.log(variances) + np.log(p @ (e**2 / variances)))
+
+    tried = [0.0, *(share / size for share in SHARES)]
+    return min(tried, key=surprise)

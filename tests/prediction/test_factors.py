@@ -1,0 +1,119 @@
+"""Columns that only scale what others do."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from nablasso import NablassoRegressor, load, save
+from nablasso.prediction.factors import LEAST, SHARES, Quotient, Scaled, excess
+from nablasso.prediction.together import AllRows
+
+
+def drawn(n, seed=0, *, scaled=True):
+    """``x0 x1`` times ``sin(x3^2) + .2``, or plus ``x3``; six columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    f, s = X[:, 0] * X[:, 1] * X[:, 2], np.exp(-(X[:, 3] ** 2)) - 0.2
+    truth = 5 + f * s if scaled else 5 + f + X[:, 3]
+    return X, truth + 0.1 * rng.normal(size=n), truth
+
+
+def all_rows(n=200, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 1.5, n)
+    return AllRows(
+        rng.normal(size=(n, d)),
+        rng.normal(size=n),
+        weights,
+        np.arange(d),
+        np.zeros(d),
+        np.ones(d),
+        n_searched=120,
+        n_fresh=50,
+    )
+
+
+def test_errors_of_quotients_are_those_of_targets():
+    """Over rows where f is large; weights up to a factor are ``w f^2`` without an excess."""
+    rows, rng = all_rows(), np.random.default_rng(1)
+    f, s = rng.normal(size=200), rng.normal(size=200)
+    made = Quotient.by(rows, f, 0.1 * rng.normal(size=200))  # even errors: no excess
+    used = np.abs(f) > LEAST * np.sqrt(np.average(f**2, weights=rows.weights))
+    np.testing.assert_array_equal(made.used, used)
+    squares = made.rows.weights @ (made.rows.y - s[used]) ** 2
+    plain = rows.weights[used] @ (rows.y - f * s)[used] ** 2
+    unit = (rows.weights * f**2)[used].mean()
+    assert squares == pytest.approx(plain / unit, rel=1e-12)
+    assert made.rows.n_searched == used[:120].sum()
+    assert made.rows.n_fresh == used[rows.fresh].sum()
+    np.testing.assert_array_equal(made.rows.Z, rows.Z[used])
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, 3.0])
+def test_the_excess_is_the_most_likely_one(t):
+    """Next to a minimiser over all numbers of the negative log likelihood of normal errors."""
+    rng = np.random.default_rng(2)
+    f, p = rng.normal(size=4000), np.full(4000, 1 / 4000)
+    e = np.sqrt(1 + t * f**2) * rng.normal(size=4000)
+
+    def surprise(log_t):
+        v = 1 + np.exp(log_t) * f**2
+        scale = np.mean(e**2 / v)
+        return np.mean(0.5 * np.log(scale * v) + 0.5 * e**2 / (scale * v))
+
+    best = minimize_scalar(surprise, bounds=(-12, 8), method="bounded").x
+    found = excess(e, f, p)
+    grid = SHARES[1] / SHARES[0]
+    if t == 0:
+        assert found <= 0.03
+    else:
+        assert abs(np.log(found) - best) <= np.log(grid)
+
+
+def test_slopes_of_a_product():
+    """By differences."""
+    rng = np.random.default_rng(3)
+    X, y, _ = drawn(100, 3)
+    one = NablassoRegressor().fit(X, X[:, 0] ** 2 + y)._functions[0]
+    other = NablassoRegressor().fit(X, np.sin(X[:, 3]) + X[:, 0])._functions[0]
+    made = Scaled(0.7, one, other)
+    Z, step = rng.normal(size=(5, 6)), 1e-5
+    slopes = [
+        (made.values(Z + step * e) - made.values(Z - step * e)) / (2 * step) for e in np.eye(6)
+    ]
+    np.testing.assert_allclose(made.gradients(Z), np.transpose(slopes), rtol=1e-4, atol=1e-6)
+    assert set(made.columns) == {*one.columns, *other.columns}
+    assert set(made.scaling) == set(other.columns) - set(one.columns)
+
+
+def test_columns_that_only_scale_are_found_and_named(tmp_path):
+    X, y, _ = drawn(2000)
+    new, _, truth = drawn(1000, 4)
+    model = NablassoRegressor().fit(X, y)
+    assert model.support_.tolist() == [True] * 4 + [False] * 2
+    assert model.scaling_.tolist() == [False] * 3 + [True, False, False]
+    assert model.evidence_[3] > 20
+    assert np.mean((model.predict(new) - truth) ** 2) < 0.1 * truth.var()
+    assert "x3 has no effect of its own: it scales what other columns do." in model.summary()
+    mean, ends = model.predict(new, return_interval=0.9)
+    noisy = truth + 0.1 * np.random.default_rng(5).normal(size=1000)
+    assert np.mean((ends[:, 0] <= noisy) & (noisy <= ends[:, 1])) > 0.8
+    save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(new), mean)
+
+
+@pytest.mark.slow
+def test_the_order_of_rows_and_columns_changes_nothing():
+    X, y, _ = drawn(2000)
+    order = np.random.default_rng(6).permutation(2000)
+    model = NablassoRegressor(time=False).fit(X, y)
+    again = NablassoRegressor(time=False).fit(X[order][:, ::-1], y[order])
+    np.testing.assert_array_equal(again.scaling_[::-1], model.scaling_)
+    np.testing.assert_allclose(again.predict(X[:, ::-1]), model.predict(X), rtol=1e-5)
+
+
+def test_what_adds_does_not_scale():
+    X, y, _ = drawn(800, scaled=False)
+    model = NablassoRegressor().fit(X, y)
+    assert model.support_.tolist() == [True] * 4 + [False] * 2
+    assert not model.scaling_.any()
