@@ -3,9 +3,9 @@
 Every rule is switched off or moved by much, alone, and the stored problems are asked again, each
 size with the same draws: exact supports, spurious and missed columns, processor seconds. Rules of
 few rows on the problems of *selection*, rules of many rows on those of *not_ideal* at 1000 rows and
-on *weak*, rules of what predicts on real tables. Rows go to ``results/ablation.csv``; a second call
-does what is missing, and what another source of the library has made. In ``results/ablation.md``
-each table is made from the rows of its newest source.
+on *weak*, factors on *gse1* at 10 000 rows, rules of what predicts on real tables. Rows go to
+``results/ablation.csv``; a second call does what is missing, and what another source of the library
+has made. In ``results/ablation.md`` each table is made from the rows of its newest source.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ MANY = {
     "no exchange for relatives": {"relative": np.inf},
     "a factor of 300 rows": {"few_rows": 300},
 }
+FACTORS = {AS_IT_IS: {}, "no factors": {"factor": np.inf}}
 PREDICTED = {AS_IT_IS: {}, "values are never states": {"states": np.inf}}
 TABLES = {  # with the numbers of rows; 0 are all that the split leaves
     "uci": (("yacht", "bostonHousing", "energy", "concrete", "power-plant"), (0,)),
@@ -70,6 +71,8 @@ def questions() -> Iterator[tuple[str, dict[str, object], str, Problem, int]]:
         for problem in SUITES[suite].problems().values():
             for variant, changes in MANY.items():
                 yield variant, changes, suite, problem, 1000
+    for variant, changes in FACTORS.items():
+        yield variant, changes, "rffnet", SUITES["rffnet"].problems()["gse1"], 10_000
     for suite, (names, sizes) in TABLES.items():
         for name, n in product(names, sizes if SUITES[suite].missing() is None else ()):
             for variant, changes in PREDICTED.items():
@@ -120,6 +123,7 @@ def page(store: RowStore) -> str:
     for title, variants, suites in (
         ("Few rows", FEW, ("selection",)),
         ("Many rows", MANY, ("not_ideal", "weak")),
+        ("Factors", FACTORS, ("rffnet",)),
         ("Predictions", PREDICTED, tuple(TABLES)),
     ):
         rows = [row for row in store.rows if row["suite"] in suites]

@@ -69,6 +69,10 @@ class Rules:
         Share of the rows that share their value with another from which on a column's values may be
         states in what predicts, if that gains ``surprise``. Buildings, days and recipes are told by
         it: on the tables of ``benchmarks/results/ablation.md`` errors are larger without.
+    factor : float
+        Size of what was found, over its root mean square, from which on a row tells what scales it;
+        ``inf`` looks for no factors. A function of two columns that scales one of three others has
+        no other trace (gse1 of RFFNet, ``benchmarks/results/ablation.md``).
     """
 
     walked_rows: int = 300
@@ -87,3 +91,4 @@ class Rules:
     serial_nats: float = 0.15
     tails: float = 0.02
     states: float = 0.5
+    factor: float = 0.25

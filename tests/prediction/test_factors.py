@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from nablasso import NablassoRegressor, load, save
-from nablasso.prediction.factors import LEAST, SHARES, Quotient, Scaled, excess
+from nablasso.prediction.factors import SHARES, Quotient, Scaled, excess
 from nablasso.prediction.together import AllRows
 
 
@@ -37,8 +37,8 @@ def test_errors_of_quotients_are_those_of_targets():
     """Over rows where f is large; weights up to a factor are ``w f^2`` without an excess."""
     rows, rng = all_rows(), np.random.default_rng(1)
     f, s = rng.normal(size=200), rng.normal(size=200)
-    made = Quotient.by(rows, f, 0.1 * rng.normal(size=200))  # even errors: no excess
-    used = np.abs(f) > LEAST * np.sqrt(np.average(f**2, weights=rows.weights))
+    made = Quotient.by(rows, f, 0.1 * rng.normal(size=200), 0.25)  # even errors: no excess
+    used = np.abs(f) > 0.25 * np.sqrt(np.average(f**2, weights=rows.weights))
     np.testing.assert_array_equal(made.used, used)
     squares = made.rows.weights @ (made.rows.y - s[used]) ** 2
     plain = rows.weights[used] @ (rows.y - f * s)[used] ** 2

@@ -38,7 +38,6 @@ from nablasso.search.grown import Grown, grow, promising
 from nablasso.streaming.sources import Arrays
 from nablasso.types import Array, Index, Mask
 
-LEAST = 0.25  # size of a function, over its root mean square, below which its rows stay out
 SHARES: tuple[float, ...] = tuple(10.0 ** (k / 2) for k in range(-4, 7))  # t f^2 on average
 
 
@@ -84,10 +83,13 @@ class Quotient:
     used: Mask  # of all rows
 
     @classmethod
-    def by(cls, rows: AllRows, f: Array, e: Array) -> Quotient:
-        """Targets over ``f``, whose product with the other factor errs by ``e`` so far."""
+    def by(cls, rows: AllRows, f: Array, e: Array, least: float) -> Quotient:
+        """Targets over ``f``, whose product with the other factor errs by ``e`` so far.
+
+        Where ``f`` is at least so large, in units of its root mean square.
+        """
         p = rows.weights / rows.weights.sum()
-        used = np.abs(f) > LEAST * np.sqrt(p @ f**2)
+        used = np.abs(f) > least * np.sqrt(p @ f**2)
         weights = rows.weights * f**2 / (1 + excess(e, f, p) * f**2)
         part = replace(
             rows,
@@ -149,7 +151,7 @@ def product_of(
     centre = float(np.average(rows.y, weights=rows.weights))
     even = replace(rows, y=rows.y - centre)
     f = _values(plain, rows, np.full(len(rows.y), True)) - centre
-    by_f = Quotient.by(even, f, even.y - f)
+    by_f = Quotient.by(even, f, even.y - f, rules.factor)
     if by_f.smallest < rules.fresh or not any(
         set(term) - set(plain.columns) for term in promising(by_f.source, rules)
     ):
@@ -157,7 +159,7 @@ def product_of(
     searched = decide(by_f.few(decision.few))
     factor, more, joined = _found(searched, columns, by_f)
     s = _values(factor, rows, by_f.used)
-    by_s = Quotient.by(even, s, even.y - f * s)
+    by_s = Quotient.by(even, s, even.y - f * s, rules.factor)
     if by_s.smallest < rules.fresh:
         return None
     first = replace(decision, few=decision.few.under(PLAIN))
