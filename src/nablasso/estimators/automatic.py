@@ -505,7 +505,9 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
             if grown is not None:
                 wishes = self.max_features, self.always_keep, self.feature_groups
                 if all(wish is None for wish in wishes):
-                    product = product_of(predictor, decision, table.columns, grown, rows)
+                    product = product_of(
+                        predictor, decision.few, table.columns, grown, joined, rows
+                    )
                     if product is not None:
                         predictor, grown, others = product
                         joined = np.array(sorted(others), dtype=np.intp)

@@ -18,7 +18,7 @@ with another column that would pay its price; what it finds stays if fresh rows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -33,7 +33,6 @@ from nablasso.regression.noise import PLAIN
 from nablasso.regression.ridge import paired
 from nablasso.search.check import worth
 from nablasso.search.decide import decide
-from nablasso.search.few import Decision
 from nablasso.search.grown import Grown, grow, promising
 from nablasso.streaming.sources import Arrays
 from nablasso.types import Array, Index, Mask
@@ -113,12 +112,17 @@ class Quotient:
         Z = rows.standardised(np.arange(len(rows.y)))
         return Arrays(Z * rows.scale + rows.centre, rows.y, rows.weights)
 
+    def only(self, columns: Collection[int]) -> Quotient:
+        """With all other columns constant."""
+        inside = np.isin(self.rows.columns, list(columns))
+        return replace(self, rows=replace(self.rows, Z=self.rows.Z * inside))
+
     def few(self, few: FewRows) -> FewRows:
         """The rows searched, with nothing kept and nothing assumed."""
         n = self.rows.n_searched
         return replace(
             few,
-            X=few.X[self.used[: len(few.X)]],
+            X=few.X[self.used[: len(few.X)]] * self.rows.Z.any(axis=0),
             targets=self.rows.y[:n, None],
             weights=mean_one(self.rows.weights[:n]),
             kept=NO_GROUPS,
@@ -136,60 +140,60 @@ class Product(NamedTuple):
 
 
 def product_of(
-    plain: Predictor, decision: Decision, columns: Index, terms: Grown, rows: AllRows
+    plain: Predictor,
+    few: FewRows,
+    columns: Index,
+    terms: Grown,
+    joined: Index,
+    rows: AllRows,
 ) -> Product | None:
     """What predicts with a factor beside it, if rows ask for one and are clearly nearer with it.
 
-    Column ``a`` of those searched is column ``columns[a]`` of the table. Not where a logarithm is
+    Column ``a`` of the ``few`` rows searched is column ``columns[a]`` of the table; the ``plain``
+    predictor stands for those of ``terms`` and for those that ``joined``. Not where a logarithm is
     explained: there a product is a sum.
     """
-    response, rules, fresh = terms.state.response, decision.few.rules, rows.fresh
+    response, rules, fresh = terms.state.response, few.rules, rows.fresh
+    named = {*terms.columns, *joined.tolist()}
     bent = response.log or response.name == "counts"
     warped = any(getattr(part, "warp", None) for part in plain.parts)
-    if bent or warped or not len(plain.columns):
+    if bent or warped or not named:
         return None
     centre = float(np.average(rows.y, weights=rows.weights))
     even = replace(rows, y=rows.y - centre)
     f = _values(plain, rows, np.full(len(rows.y), True)) - centre
     by_f = Quotient.by(even, f, even.y - f, rules.factor)
     if by_f.smallest < rules.fresh or not any(
-        set(term) - set(plain.columns) for term in promising(by_f.source, rules)
+        set(term) - named for term in promising(by_f.source, rules)
     ):
         return None
-    searched = decide(by_f.few(decision.few))
-    factor, more, joined = _found(searched, columns, by_f)
+    factor, more, scaling = _found(by_f, few, columns)
     s = _values(factor, rows, by_f.used)
     by_s = Quotient.by(even, s, even.y - f * s, rules.factor)
     if by_s.smallest < rules.fresh:
         return None
-    first = replace(decision, few=decision.few.under(PLAIN))
-    function, grown, own = _found(first, columns, by_s)
+    function, grown, own = _found(by_s.only(named.union(more.columns, scaling)), few, columns)
     f = _values(function, rows, by_s.used)
     left_out = (centre + f * s)[fresh]
     errors = [(plain.observed - some) ** 2 for some in (plain.left_out, left_out)]
     gain = paired(errors[0] - errors[1], plain.weights)
     if not gain.mean > rules.clearly * gain.error:
         return None
-    others = dict(_nats(first, columns, own)) | _nats(searched, columns, joined) | dict(more.gain)
-    made = Scaled(centre, function, factor)
-    product = replace(plain, parts=(made,), shares=np.ones(1), left_out=left_out)
-    return Product(product, grown, others)
+    parts = (Scaled(centre, function, factor),)
+    product = replace(plain, parts=parts, shares=np.ones(1), left_out=left_out)
+    return Product(product, grown, own | scaling | dict(more.gain))
 
 
 def _found(
-    decision: Decision, columns: Index, quotient: Quotient
-) -> tuple[Predictor, Grown, Index]:
-    """What predicts a quotient, its terms, and the columns that only a sample found."""
-    grown = grow(quotient.source, decision.few.rules, time=False)
+    quotient: Quotient, few: FewRows, columns: Index
+) -> tuple[Predictor, Grown, dict[int, float]]:
+    """What predicts a quotient, its terms, and what only a sample found, with its nats."""
+    decision = decide(quotient.few(few))
+    grown = grow(quotient.source, few.rules, time=False)
     predictor, joined = predictor_of_all(decision, columns, grown, quotient.rows)
-    return predictor, grown, joined
-
-
-def _nats(decision: Decision, columns: Index, joined: Index) -> dict[int, float]:
-    """What columns that only a sample found are worth there."""
-    own = worth(decision.few, decision.model)
-    group = dict(zip(columns.tolist(), decision.few.labels.tolist(), strict=True))
-    return {a: own.get(group[a], 0.0) for a in joined.tolist()}
+    nats = worth(decision.few, decision.model)
+    group = dict(zip(columns.tolist(), few.labels.tolist(), strict=True))
+    return predictor, grown, {a: nats.get(group[a], 0.0) for a in joined.tolist()}
 
 
 def _values(predictor: Predictor, rows: AllRows, used: Mask) -> Array:
