@@ -9,7 +9,7 @@ log-uniform over 1e-33 to 1e33 and matter not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -126,14 +126,17 @@ def feynman() -> Sequence[Problem]:
     return found
 
 
-def dummies() -> Sequence[Problem]:
-    """SRSD's formulas with one to three dummies."""
-    found = []
+def dummy_formulas() -> Iterator[tuple[str, Formula]]:
+    """SRSD's formulas by their names, with one to three dummies."""
     for k, row in enumerate(public.frame("formulas", "srsd_feynman").itertuples()):
         names = re.findall(r"x\[\d+\] (\S+) \(", row.variables)
         inputs = {n: srsd(words) for n, words in zip(names, row.sampling.split(" | "), strict=True)}
-        found += _problems(row.name, Formula(row.formula, inputs, 1 + k % 3))
-    return found
+        yield row.name, Formula(row.formula, inputs, 1 + k % 3)
+
+
+def dummies() -> Sequence[Problem]:
+    """The same as problems."""
+    return [one for name, formula in dummy_formulas() for one in _problems(name, formula)]
 
 
 _RIVALS = ("nablasso", "gplearn", "operon", "lightgbm", "gaussian_process_native")
