@@ -109,11 +109,13 @@ def run(store: RowStore, draws: int, suites: Collection[str] = ()) -> None:
     present = {store.key_of(dict(row)) for row in store.rows if row["source"] == digest()}
     for turn in range(draws):
         for variant, changes, suite, problem, n in questions():
-            seed = (problem.seeds or SUITES[suite].seeds)[turn]
-            key = (variant, suite, problem.name, str(n), str(seed))
-            if key not in present and suite in (suites or (suite,)):
+            seeds = problem.seeds or SUITES[suite].seeds
+            if turn >= len(seeds) or suite not in (suites or (suite,)):
+                continue
+            key = (variant, suite, problem.name, str(n), str(seeds[turn]))
+            if key not in present:
                 rules = Rules(**changes)  # type: ignore[arg-type]
-                row = dict(zip(KEY, key, strict=True)) | measured(problem, n, seed, rules)
+                row = dict(zip(KEY, key, strict=True)) | measured(problem, n, seeds[turn], rules)
                 store.append(row | {"source": digest()})
 
 

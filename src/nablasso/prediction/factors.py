@@ -31,6 +31,7 @@ from nablasso.prediction.together import AllRows, predictor_of_all
 from nablasso.regression.models import NO_GROUPS, FewRows
 from nablasso.regression.noise import PLAIN
 from nablasso.regression.ridge import paired
+from nablasso.rules import Rules
 from nablasso.search.check import worth
 from nablasso.search.decide import decide
 from nablasso.search.grown import Grown, grow, promising
@@ -112,6 +113,16 @@ class Quotient:
         Z = rows.standardised(np.arange(len(rows.y)))
         return Arrays(Z * rows.scale + rows.centre, rows.y, rows.weights)
 
+    @property
+    def mean(self) -> float:
+        """Of the quotient, at the rows that do not judge."""
+        rows, others = self.rows, self.rows.others
+        return float(np.average(rows.y[others], weights=rows.weights[others]))
+
+    def grown(self, rules: Rules) -> Grown:
+        """Terms of the quotient."""
+        return grow(self.source, rules, time=False)
+
     def only(self, columns: Collection[int]) -> Quotient:
         """With all other columns constant."""
         inside = np.isin(self.rows.columns, list(columns))
@@ -167,33 +178,48 @@ def product_of(
         set(term) - named for term in promising(by_f.source, rules)
     ):
         return None
-    factor, more, scaling = _found(by_f, few, columns)
+    more = by_f.grown(rules)
+    if not set(more.columns) - named:
+        return None
+    factor, scaling = _found(by_f, more, few, columns)
+    constant = replace(factor, left_out=np.full(len(factor.observed), by_f.mean))
+    if not _clearly_nearer(factor, constant, rules):
+        return None
     s = _values(factor, rows, by_f.used)
     by_s = Quotient.by(even, s, even.y - f * s, rules.factor)
     if by_s.smallest < rules.fresh:
         return None
-    function, grown, own = _found(by_s.only(named.union(more.columns, scaling)), few, columns)
+    by_s = by_s.only(named.union(more.columns, scaling))
+    grown = by_s.grown(rules)
+    function, own = _found(by_s, grown, few, columns)
     f = _values(function, rows, by_s.used)
-    left_out = (centre + f * s)[fresh]
-    errors = [(plain.observed - some) ** 2 for some in (plain.left_out, left_out)]
-    gain = paired(errors[0] - errors[1], plain.weights)
-    if not gain.mean > rules.clearly * gain.error:
+    product = replace(
+        plain,
+        parts=(Scaled(centre, function, factor),),
+        shares=np.ones(1),
+        left_out=(centre + f * s)[fresh],
+    )
+    if not _clearly_nearer(product, plain, rules):
         return None
-    parts = (Scaled(centre, function, factor),)
-    product = replace(plain, parts=parts, shares=np.ones(1), left_out=left_out)
     return Product(product, grown, own | scaling | dict(more.gain))
 
 
+def _clearly_nearer(one: Predictor, other: Predictor, rules: Rules) -> bool:
+    """Whether its squared errors are smaller, at the rows that judge both."""
+    errors = [(one.observed - some.left_out) ** 2 for some in (one, other)]
+    gain = paired(errors[1] - errors[0], one.weights)
+    return bool(gain.mean > rules.clearly * gain.error)
+
+
 def _found(
-    quotient: Quotient, few: FewRows, columns: Index
-) -> tuple[Predictor, Grown, dict[int, float]]:
-    """What predicts a quotient, its terms, and what only a sample found, with its nats."""
+    quotient: Quotient, grown: Grown, few: FewRows, columns: Index
+) -> tuple[Predictor, dict[int, float]]:
+    """What predicts a quotient besides its terms, and what only a sample found, with its nats."""
     decision = decide(quotient.few(few))
-    grown = grow(quotient.source, few.rules, time=False)
     predictor, joined = predictor_of_all(decision, columns, grown, quotient.rows)
     nats = worth(decision.few, decision.model)
     group = dict(zip(columns.tolist(), few.labels.tolist(), strict=True))
-    return predictor, grown, {a: nats.get(group[a], 0.0) for a in joined.tolist()}
+    return predictor, {a: nats.get(group[a], 0.0) for a in joined.tolist()}
 
 
 def _values(predictor: Predictor, rows: AllRows, used: Mask) -> Array:
