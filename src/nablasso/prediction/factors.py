@@ -12,8 +12,8 @@ again, of ``(y - c) / s``. ``c`` is the mean of ``y``. Errors of ``u`` have vari
 ``1 / f^2 + t`` up to a factor, noise and what ``s`` still leaves over; the most likely ``t`` makes
 the weights.
 
-The search is made where one look at the scores of ``u``, of all columns and pairs, finds a term
-with another column that would pay its price; what it finds stays if fresh rows are clearly nearer.
+The search is made where its first round has a term with another column that pays its price; what it
+finds stays if fresh rows are clearly nearer.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def product_of(
     predictor stands for those of ``terms`` and for those that ``joined``. Not where a logarithm is
     explained: there a product is a sum.
     """
-    response, rules, fresh = terms.state.response, few.rules, rows.fresh
+    response, fresh = terms.state.response, rows.fresh
+    rules = replace(few.rules, tails=np.inf)  # weights are those of the errors
     named = {*terms.columns, *joined.tolist()}
     bent = response.log or response.name == "counts"
     warped = any(getattr(part, "warp", None) for part in plain.parts)

@@ -153,11 +153,11 @@ def grow(
 
 
 def promising(source: Source, rules: Rules) -> list[Term]:
-    """Terms of one or two columns that would pay their price, at a first look at the numbers y."""
+    """Terms that pay their price in the first round of a search for the numbers y."""
     table = source.once("codes", lambda: coded_table(source, MOST_FUNCTIONS[1]))
-    sample = table.sample
-    growth = Growth(table, first_response(sample.y, sample.weight), rules)
-    return [term for term, gain in growth.screened()[0].items() if gain > 0]
+    growth = Growth(table, first_response(table.sample.y, table.sample.weight), rules)
+    shortlist = growth.propose()
+    return [] if not shortlist else list(growth.price(shortlist).variance)
 
 
 def _certified(found: Grown, growth: Growth) -> Grown:
