@@ -1,16 +1,21 @@
 """Columns that only scale what others do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
 from nablasso import NablassoRegressor, load, save
+from nablasso.prediction import factors
 from nablasso.prediction.factors import SHARES, Quotient, Scaled, excess
+from nablasso.prediction.predictor import Predictor
 from nablasso.prediction.together import AllRows
+from nablasso.rules import Rules
 
 
 def drawn(n, seed=0, *, scaled=True):
-    """``x0 x1`` times ``sin(x3^2) + .2``, or plus ``x3``; six columns."""
+    """``5 + x0 x1 x2`` times ``exp(-x3^2) - .2``, or plus ``x3``; six columns."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     f, s = X[:, 0] * X[:, 1] * X[:, 2], np.exp(-(X[:, 3] ** 2)) - 0.2
@@ -76,14 +81,13 @@ def test_slopes_of_a_product():
     X, y, _ = drawn(100, 3)
     one = NablassoRegressor().fit(X, X[:, 0] ** 2 + y)._functions[0]
     other = NablassoRegressor().fit(X, np.sin(X[:, 3]) + X[:, 0])._functions[0]
-    made = Scaled(0.7, one, other)
+    made = Scaled(0.7, one, other, np.array([3]))
     Z, step = rng.normal(size=(5, 6)), 1e-5
     slopes = [
         (made.values(Z + step * e) - made.values(Z - step * e)) / (2 * step) for e in np.eye(6)
     ]
     np.testing.assert_allclose(made.gradients(Z), np.transpose(slopes), rtol=1e-4, atol=1e-6)
     assert set(made.columns) == {*one.columns, *other.columns}
-    assert set(made.scaling) == set(other.columns) - set(one.columns)
 
 
 def test_columns_that_only_scale_are_found_and_named(tmp_path):
@@ -100,6 +104,8 @@ def test_columns_that_only_scale_are_found_and_named(tmp_path):
     assert np.mean((ends[:, 0] <= noisy) & (noisy <= ends[:, 1])) > 0.8
     save(model, tmp_path / "model.skops")
     np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(new), mean)
+    other = np.where(model.support_ | model.faint_, new, 7.0)
+    np.testing.assert_array_equal(model.predict(other), mean)
 
 
 @pytest.mark.slow
@@ -112,8 +118,54 @@ def test_the_order_of_rows_and_columns_changes_nothing():
     np.testing.assert_allclose(again.predict(X[:, ::-1]), model.predict(X), rtol=1e-5)
 
 
-def test_what_adds_does_not_scale():
-    X, y, _ = drawn(800, scaled=False)
+@pytest.mark.slow
+def test_what_was_found_before_is_not_lost():
+    """``x4`` adds beside the product, for which a product alone has no room."""
+    X, y, _ = drawn(2000, 8)
+    y = y + 0.3 * X[:, 4]
+    plain = NablassoRegressor(rules=Rules(factor=np.inf)).fit(X, y)
     model = NablassoRegressor().fit(X, y)
+    assert model.support_[4]
+    assert not (plain.support_ & ~model.support_).any()
+
+
+@pytest.mark.slow
+def test_rows_in_time_have_no_factors():
+    """Slow columns take slow noise for their own, and fresh rows are neighbours of the others."""
+    rng = np.random.default_rng(0)
+    noise, X = rng.normal(size=2000), rng.normal(size=(2000, 6))
+    for column, rho in ((noise, 0.98), *zip(X.T[:5], (0.995, 0.995, 0.995, 0.9, 0.9), strict=True)):
+        for i in range(1, 2000):
+            column[i] += rho * column[i - 1]
+    y = X[:, 3] / X[:, 3].std() * 3 + noise / noise.std()
+    assert not NablassoRegressor().fit(X, y).scaling_.any()
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_search_for_factors(monkeypatch):
+    X, y, _ = drawn(2000)
+    decided = factors.decide
+    monkeypatch.setattr(factors, "decide", lambda few: replace(decided(few), interrupted=True))
+    with pytest.raises(KeyboardInterrupt):
+        NablassoRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize("factor", [0.25, np.inf])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_adds_does_not_scale(factor):
+    X, y, _ = drawn(800, scaled=False)
+    model = NablassoRegressor(rules=Rules(factor=factor)).fit(X, y)
     assert model.support_.tolist() == [True] * 4 + [False] * 2
     assert not model.scaling_.any()
+
+
+def test_a_factor_must_be_nearer_in_squares_and_clearly_in_size():
+    rng = np.random.default_rng(7)
+    y, p = rng.standard_t(3, size=400), np.full(400, 1 / 400)
+    far = Predictor((), np.ones(0), left_out=np.zeros(400), observed=y, weights=p)
+    assert factors._clearly_nearer(replace(far, left_out=0.5 * y), far, Rules())
+    assert not factors._clearly_nearer(
+        replace(far, left_out=0.001 * rng.normal(size=400)), far, Rules()
+    )
+    worst = replace(far, left_out=np.where(np.arange(400) == np.argmax(y), -9 * y, 0.5 * y))
+    assert not factors._clearly_nearer(worst, far, Rules())

@@ -108,7 +108,9 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         their numbers, besides as sizes. None where classes are predicted.
     scaling_ : array of bool, shape (n_features,)
         Variables that only scale what the others do, found once these were
-        (:mod:`nablasso.prediction.factors`). None below 650 rows, nor where classes are predicted.
+        (:mod:`nablasso.prediction.factors`): where terms on all rows decide, about 50 of the rows
+        that judge tell of them (from 750 rows on), no logarithm is explained and rows are not in
+        time. None with ``always_keep`` or ``max_features``, nor where classes are predicted.
     evidence_ : array, shape (n_features,)
         What leaving the variable out (with its copies) would cost, in nats: 3 are odds of about
         20 to 1. Zero where it is not selected, or was to be kept.
@@ -330,11 +332,9 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         used = np.concatenate([function.columns for function in self._functions])
         self.faint_ = np.isin(np.arange(X.shape[1]), used) & ~self.support_
         made = [function for function in self._functions if isinstance(function, Predictor)]
-        for name, found in (
-            ("stated_", (one.stated for one in made)),
-            ("scaling_", (one.scaling for one in made)),
-        ):
-            setattr(self, name, np.isin(np.arange(X.shape[1]), np.concatenate([NO_GROUPS, *found])))
+        stated = np.concatenate([NO_GROUPS, *(one.stated for one in made)])
+        scaling = np.concatenate([NO_GROUPS, *(one.scaling for one in made)])
+        self.stated_, self.scaling_ = (np.isin(np.arange(X.shape[1]), a) for a in (stated, scaling))
         self._warn(decision)
 
     @property
@@ -386,12 +386,11 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         by_folds = self._by_folds or self.fdr is not None
         if by_folds or self.kernel != "auto" or not self.screened_.all():
             return None
-        groups = [np.flatnonzero(self._labels == g).tolist() for g in np.unique(self._labels)]
         found = grow(
             source,
             replace(self._rules, surprise=self._rules.surprise + looks),
             label=label,
-            groups=[group for group in groups if len(group) > 1],
+            groups=self._groups,
             keep=column_indices(self, self.always_keep, "always_keep").tolist(),
             max_columns=self.max_features,
             time=None if self.time else False,
@@ -399,6 +398,12 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         )
         self.n_rows_searched_ = found.n_rows
         return found
+
+    @property
+    def _groups(self) -> list[list[int]]:
+        """Columns that come together."""
+        groups = [np.flatnonzero(self._labels == g).tolist() for g in np.unique(self._labels)]
+        return [group for group in groups if len(group) > 1]
 
     def _screened(self, rows: FewRows, table: Table) -> tuple[FewRows, Table]:
         """On a wide table, rows and table with the columns that the search begins from."""
@@ -503,15 +508,19 @@ class NablassoRegressor(PredictsNumbers, AutomaticSelector):
             )
             self._y_mean, self._judged_of = 0.0, len(rows.y)
             if grown is not None:
-                wishes = self.max_features, self.always_keep, self.feature_groups
-                if all(wish is None for wish in wishes):
-                    product = product_of(
-                        predictor, decision.few, table.columns, grown, joined, rows
+                if self.max_features is None and self.always_keep is None:
+                    predictor, others = product_of(
+                        predictor,
+                        decision,
+                        table.columns,
+                        grown,
+                        joined,
+                        rows,
+                        self._groups,
                     )
-                    if product is not None:
-                        predictor, grown, others = product
-                        joined = np.array(sorted(others), dtype=np.intp)
-                        self.evidence_[joined] = [others[a] for a in joined]
+                    scaling = np.array(sorted(others), dtype=np.intp)
+                    self.evidence_[scaling] = [others[a] for a in scaling]
+                    joined = np.union1d(joined, scaling)
                 read_all_rows(self, [grown], joined, [predictor], rows)
                 read_sums(self, [grown])
         self._functions = [predictor]

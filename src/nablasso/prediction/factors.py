@@ -7,10 +7,10 @@ function of all columns at once. Once ``f`` is found they are as easy to see as 
 
 .. math:: \sum_i w_i (y_i - c - f_i s(x_i))^2 = \sum_i w_i f_i^2 (u_i - s(x_i))^2 ,
 
-so ``s`` is what the same search finds of ``u``, kernels on few rows, terms on all; and then ``f``
-again, of ``(y - c) / s``. ``c`` is the mean of ``y``. Errors of ``u`` have variances
-``1 / f^2 + t`` up to a factor, noise and what ``s`` still leaves over; the most likely ``t`` makes
-the weights.
+so ``s`` is what the same search finds of ``u``, with kernels on few rows and terms on those of the
+fair sample; and then ``f`` again, of ``(y - c) / s``. ``c`` is the mean of ``y``. Errors of ``u``
+have variances ``1 / f^2 + t`` up to a factor, noise and what ``s`` still leaves over; the most
+likely ``t`` makes the weights.
 
 The search is made where its first round has a term with another column that pays its price; what it
 finds stays if fresh rows are clearly nearer.
@@ -18,10 +18,9 @@ finds stays if fresh rows are clearly nearer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +33,7 @@ from nablasso.regression.ridge import paired
 from nablasso.rules import Rules
 from nablasso.search.check import worth
 from nablasso.search.decide import decide
+from nablasso.search.few import Decision
 from nablasso.search.grown import Grown, grow, promising
 from nablasso.streaming.sources import Arrays
 from nablasso.types import Array, Index, Mask
@@ -43,21 +43,17 @@ SHARES: tuple[float, ...] = tuple(10.0 ** (k / 2) for k in range(-4, 7))  # t f^
 
 @dataclass(frozen=True)
 class Scaled:
-    """``centre + function factor``."""
+    """``centre + function factor``; ``scaling`` are the columns found for the factor alone."""
 
     centre: float
     function: Predictor
     factor: Predictor
+    scaling: Index
 
     @property
     def columns(self) -> Index:
         """Those of both."""
         return np.union1d(self.function.columns, self.factor.columns).astype(np.intp)
-
-    @property
-    def scaling(self) -> Index:
-        """Those of the factor alone."""
-        return np.setdiff1d(self.factor.columns, self.function.columns).astype(np.intp)
 
     @property
     def parts(self) -> tuple[Summand, ...]:
@@ -119,108 +115,109 @@ class Quotient:
         rows, others = self.rows, self.rows.others
         return float(np.average(rows.y[others], weights=rows.weights[others]))
 
-    def grown(self, rules: Rules) -> Grown:
-        """Terms of the quotient."""
-        return grow(self.source, rules, time=False)
-
     def only(self, columns: Collection[int]) -> Quotient:
-        """With all other columns constant."""
-        inside = np.isin(self.rows.columns, list(columns))
-        return replace(self, rows=replace(self.rows, Z=self.rows.Z * inside))
+        """Without all other columns."""
+        rows, inside = self.rows, np.isin(self.rows.columns, list(columns))
+        return replace(self, rows=replace(rows, Z=rows.Z[:, inside], columns=rows.columns[inside]))
 
-    def few(self, few: FewRows) -> FewRows:
-        """The rows searched, with nothing kept and nothing assumed."""
-        n = self.rows.n_searched
+    def few(self, few: FewRows, columns: Index) -> FewRows:
+        """The rows searched, with nothing kept and nothing assumed.
+
+        Column ``a`` of those given is column ``columns[a]`` of the table.
+        """
+        n, inside = self.rows.n_searched, np.isin(columns, self.rows.columns)
         return replace(
             few,
-            X=few.X[self.used[: len(few.X)]] * self.rows.Z.any(axis=0),
+            X=few.X[self.used[: len(few.X)]][:, inside],
             targets=self.rows.y[:n, None],
             weights=mean_one(self.rows.weights[:n]),
+            labels=np.unique(few.labels[inside], return_inverse=True)[1].astype(np.intp),
             kept=NO_GROUPS,
             time=None,
             assumption=PLAIN,
         )
 
-
-class Product(NamedTuple):
-    """What predicts, the terms of its first factor, and the other columns with their nats."""
-
-    predictor: Predictor
-    terms: Grown
-    others: Mapping[int, float]
+    def found(
+        self, few: FewRows, columns: Index, grown: Grown
+    ) -> tuple[Predictor, dict[int, float]]:
+        """What predicts it, and what its columns are worth, in nats."""
+        decision = decide(self.few(few, columns))
+        if decision.interrupted:
+            raise KeyboardInterrupt
+        own = self.rows.columns
+        predictor, joined = predictor_of_all(decision, own, grown, self.rows)
+        nats = worth(decision.few, decision.model)
+        groups = dict(zip(own.tolist(), decision.few.labels.tolist(), strict=True))
+        return predictor, {a: nats.get(groups[a], 0.0) for a in joined.tolist()} | dict(grown.gain)
 
 
 def product_of(
     plain: Predictor,
-    few: FewRows,
+    decision: Decision,
     columns: Index,
     terms: Grown,
     joined: Index,
     rows: AllRows,
-) -> Product | None:
-    """What predicts with a factor beside it, if rows ask for one and are clearly nearer with it.
+    groups: Sequence[Sequence[int]] = (),
+) -> tuple[Predictor, dict[int, float]]:
+    """What predicts with a factor beside it, and the nats of columns that only scale.
 
-    Column ``a`` of the ``few`` rows searched is column ``columns[a]`` of the table; the ``plain``
-    predictor stands for those of ``terms`` and for those that ``joined``. Not where a logarithm is
-    explained: there a product is a sum.
+    If rows ask for a factor and are clearly nearer with it; else what there is, and no columns.
+    Column ``a`` of the rows searched is column ``columns[a]`` of the table; the ``plain`` predictor
+    stands for those of ``terms`` and for those that ``joined``: all of them must be found again.
+    Not where a logarithm is explained, for there a product is a sum, nor where rows are in time.
     """
-    response, fresh = terms.state.response, rows.fresh
+    few, response, nothing = decision.few, terms.state.response, (plain, dict[int, float]())
     rules = replace(few.rules, tails=np.inf)  # weights are those of the errors
     named = {*terms.columns, *joined.tolist()}
-    bent = response.log or response.name == "counts"
     warped = any(getattr(part, "warp", None) for part in plain.parts)
-    if bent or warped or not named:
-        return None
+    bent = response.log or response.name == "counts" or warped
+    serial = terms.state.filter or few.assumption.serial
+    if bent or serial or decision.interrupted or not named or not np.isfinite(rules.factor):
+        return nothing
     centre = float(np.average(rows.y, weights=rows.weights))
     even = replace(rows, y=rows.y - centre)
     f = _values(plain, rows, np.full(len(rows.y), True)) - centre
     by_f = Quotient.by(even, f, even.y - f, rules.factor)
     if by_f.smallest < rules.fresh or not any(
-        set(term) - named for term in promising(by_f.source, rules)
+        set(term) - named for term in promising(by_f.source, rules, groups)
     ):
-        return None
-    more = by_f.grown(rules)
-    if not set(more.columns) - named:
-        return None
-    factor, scaling = _found(by_f, more, few, columns)
+        return nothing
+    grown = grow(by_f.source, rules, time=False, groups=groups)
+    if not set(grown.columns) - named:
+        return nothing
+    factor, scaling = by_f.found(few, columns, grown)
     constant = replace(factor, left_out=np.full(len(factor.observed), by_f.mean))
     if not _clearly_nearer(factor, constant, rules):
-        return None
+        return nothing
     s = _values(factor, rows, by_f.used)
-    by_s = Quotient.by(even, s, even.y - f * s, rules.factor)
+    by_s = Quotient.by(even, s, even.y - f * s, rules.factor).only(named.union(scaling))
     if by_s.smallest < rules.fresh:
-        return None
-    by_s = by_s.only(named.union(more.columns, scaling))
-    grown = by_s.grown(rules)
-    function, own = _found(by_s, grown, few, columns)
+        return nothing
+    grown = grow(by_s.source, rules, time=False, groups=groups)
+    function, own = by_s.found(few, columns, grown)
     f = _values(function, rows, by_s.used)
+    alone = np.array(sorted(scaling.keys() - own.keys()), dtype=np.intp)
     product = replace(
         plain,
-        parts=(Scaled(centre, function, factor),),
+        parts=(Scaled(centre, function, factor, alone),),
         shares=np.ones(1),
-        left_out=(centre + f * s)[fresh],
+        left_out=(centre + f * s)[rows.fresh],
     )
-    if not _clearly_nearer(product, plain, rules):
-        return None
-    return Product(product, grown, own | scaling | dict(more.gain))
+    if not named <= own.keys() | scaling.keys() or not _clearly_nearer(product, plain, rules):
+        return nothing
+    return product, {a: nats for a, nats in scaling.items() if a not in named}
 
 
 def _clearly_nearer(one: Predictor, other: Predictor, rules: Rules) -> bool:
-    """Whether its squared errors are smaller, at the rows that judge both."""
-    errors = [(one.observed - some.left_out) ** 2 for some in (one, other)]
-    gain = paired(errors[1] - errors[0], one.weights)
-    return bool(gain.mean > rules.clearly * gain.error)
+    """Whether squared errors are smaller and absolute ones clearly so, at the rows that judge.
 
-
-def _found(
-    quotient: Quotient, grown: Grown, few: FewRows, columns: Index
-) -> tuple[Predictor, dict[int, float]]:
-    """What predicts a quotient besides its terms, and what only a sample found, with its nats."""
-    decision = decide(quotient.few(few))
-    predictor, joined = predictor_of_all(decision, columns, grown, quotient.rows)
-    nats = worth(decision.few, decision.model)
-    group = dict(zip(columns.tolist(), few.labels.tolist(), strict=True))
-    return predictor, {a: nats.get(group[a], 0.0) for a in joined.tolist()}
+    Squares of what a missing factor leaves over have heavy tails.
+    """
+    first, second = (np.abs(some.observed - some.left_out) for some in (one, other))
+    gain = paired(second - first, one.weights)
+    smaller = float(one.weights @ first**2) < float(one.weights @ second**2)
+    return smaller and bool(gain.mean > rules.clearly * gain.error)
 
 
 def _values(predictor: Predictor, rows: AllRows, used: Mask) -> Array:

@@ -10,7 +10,7 @@ found.predict(X), found.gradients(X)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -152,10 +152,11 @@ def grow(
     return _certified(found, growth) if certificate and affordable else found
 
 
-def promising(source: Source, rules: Rules) -> list[Term]:
+def promising(source: Source, rules: Rules, groups: Sequence[Sequence[int]]) -> list[Term]:
     """Terms that pay their price in the first round of a search for the numbers y."""
     table = source.once("codes", lambda: coded_table(source, MOST_FUNCTIONS[1]))
-    growth = Growth(table, first_response(table.sample.y, table.sample.weight), rules)
+    response = first_response(table.sample.y, table.sample.weight)
+    growth = Growth(table, response, rules, groups=groups)
     shortlist = growth.propose()
     return [] if not shortlist else list(growth.price(shortlist).variance)
 
