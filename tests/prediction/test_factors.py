@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.signal import lfilter
 
 from nablasso import NablassoRegressor, load, save
 from nablasso.prediction import factors
@@ -14,10 +15,10 @@ from nablasso.prediction.together import AllRows
 from nablasso.rules import Rules
 
 
-def drawn(n, seed=0, *, scaled=True):
-    """``5 + x0 x1 x2`` times ``exp(-x3^2) - .2``, or plus ``x3``; six columns."""
+def drawn(n, seed=0, d=6, *, scaled=True):
+    """``5 + x0 x1 x2`` times ``exp(-x3^2) - .2``, or plus ``x3``."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 6))
+    X = rng.normal(size=(n, d))
     f, s = X[:, 0] * X[:, 1] * X[:, 2], np.exp(-(X[:, 3] ** 2)) - 0.2
     truth = 5 + f * s if scaled else 5 + f + X[:, 3]
     return X, truth + 0.1 * rng.normal(size=n), truth
@@ -119,26 +120,32 @@ def test_the_order_of_rows_and_columns_changes_nothing():
 
 
 @pytest.mark.slow
-def test_what_was_found_before_is_not_lost():
-    """``x4`` adds beside the product, for which a product alone has no room."""
-    X, y, _ = drawn(2000, 8)
-    y = y + 0.3 * X[:, 4]
-    plain = NablassoRegressor(rules=Rules(factor=np.inf)).fit(X, y)
-    model = NablassoRegressor().fit(X, y)
-    assert model.support_[4]
+def test_what_adds_beside_a_product_is_not_lost():
+    (X, y, _), (new, _, truth) = drawn(2000, 0, 8), drawn(2000, 99, 8)
+    y, truth = (t + 0.3 * Z[:, 4] + 0.05 * np.sin(3 * Z[:, 6]) for t, Z in ((y, X), (truth, new)))
+    plain = NablassoRegressor(time=False, rules=Rules(factor=np.inf)).fit(X, y)
+    model = NablassoRegressor(time=False).fit(X, y)
+    assert model.scaling_[3]
     assert not (plain.support_ & ~model.support_).any()
+    slopes = np.sqrt(np.mean(model.predict_gradient(new) ** 2, axis=0))
+    assert (slopes[[0, 1, 2, 3, 4, 6]] > 0.05).all(), slopes
+    errors = [np.mean((one.predict(new) - truth) ** 2) for one in (plain, model)]
+    assert errors[1] < 0.8 * errors[0]
 
 
 @pytest.mark.slow
 def test_rows_in_time_have_no_factors():
     """Slow columns take slow noise for their own, and fresh rows are neighbours of the others."""
     rng = np.random.default_rng(0)
-    noise, X = rng.normal(size=2000), rng.normal(size=(2000, 6))
-    for column, rho in ((noise, 0.98), *zip(X.T[:5], (0.995, 0.995, 0.995, 0.9, 0.9), strict=True)):
-        for i in range(1, 2000):
-            column[i] += rho * column[i - 1]
-    y = X[:, 3] / X[:, 3].std() * 3 + noise / noise.std()
-    assert not NablassoRegressor().fit(X, y).scaling_.any()
+
+    def slow(rho):
+        e = rng.normal(size=2000)
+        e[0] /= np.sqrt(1 - rho**2)
+        return lfilter([np.sqrt(1 - rho**2)], [1, -rho], e)
+
+    X = np.column_stack([slow(rho) for rho in (0.995, 0.995, 0.995, 0.9, 0.9, 0)])
+    model = NablassoRegressor().fit(X, 3 * X[:, 5] + slow(0.98))
+    assert model.support_.tolist() == [False] * 5 + [True]
 
 
 @pytest.mark.slow

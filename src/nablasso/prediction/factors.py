@@ -8,9 +8,9 @@ function of all columns at once. Once ``f`` is found they are as easy to see as 
 .. math:: \sum_i w_i (y_i - c - f_i s(x_i))^2 = \sum_i w_i f_i^2 (u_i - s(x_i))^2 ,
 
 so ``s`` is what the same search finds of ``u``, with kernels on few rows and terms on those of the
-fair sample; and then ``f`` again, of ``(y - c) / s``. ``c`` is the mean of ``y``. Errors of ``u``
-have variances ``1 / f^2 + t`` up to a factor, noise and what ``s`` still leaves over; the most
-likely ``t`` makes the weights.
+fair sample; and then ``f`` again, of ``(y - c) / s``. Columns found before that are in neither add
+beside the product. ``c`` is the mean of ``y``. Errors of ``u`` have variances ``1 / f^2 + t`` up to
+a factor, noise and what ``s`` still leaves over; the most likely ``t`` makes the weights.
 
 The search is made where its first round has a term with another column that pays its price; what it
 finds stays if fresh rows are clearly nearer.
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -164,8 +165,8 @@ def product_of(
 
     If rows ask for a factor and are clearly nearer with it; else what there is, and no columns.
     Column ``a`` of the rows searched is column ``columns[a]`` of the table; the ``plain`` predictor
-    stands for those of ``terms`` and for those that ``joined``: all of them must be found again.
-    Not where a logarithm is explained, for there a product is a sum, nor where rows are in time.
+    stands for those of ``terms`` and for those that ``joined``. Not where a logarithm is explained,
+    for there a product is a sum, nor where rows are in time.
     """
     few, response, nothing = decision.few, terms.state.response, (plain, dict[int, float]())
     rules = replace(few.rules, tails=np.inf)  # weights are those of the errors
@@ -183,7 +184,8 @@ def product_of(
         set(term) - named for term in promising(by_f.source, rules, groups)
     ):
         return nothing
-    grown = grow(by_f.source, rules, time=False, groups=groups)
+    how: dict[str, Any] = {"time": False, "groups": groups}
+    grown = grow(by_f.source, rules, **how)
     if not set(grown.columns) - named:
         return nothing
     factor, scaling = by_f.found(few, columns, grown)
@@ -194,17 +196,23 @@ def product_of(
     by_s = Quotient.by(even, s, even.y - f * s, rules.factor).only(named.union(scaling))
     if by_s.smallest < rules.fresh:
         return nothing
-    grown = grow(by_s.source, rules, time=False, groups=groups)
+    grown = grow(by_s.source, rules, **how)
     function, own = by_s.found(few, columns, grown)
-    f = _values(function, rows, by_s.used)
-    alone = np.array(sorted(scaling.keys() - own.keys()), dtype=np.intp)
+    made = _values(function, rows, by_s.used) * s
+    added, rest = list[Predictor](), dict[int, float]()
+    if named - own.keys() - scaling.keys():  # what adds beside the product
+        over = Quotient(replace(rows, y=even.y - made), np.full(len(rows.y), True)).only(named)
+        remainder, rest = over.found(few, columns, grow(over.source, rules, **how))
+        made += _values(remainder, rows, over.used)
+        added = [remainder]
+    alone = np.array(sorted(scaling.keys() - own.keys() - rest.keys()), dtype=np.intp)
     product = replace(
         plain,
-        parts=(Scaled(centre, function, factor, alone),),
-        shares=np.ones(1),
-        left_out=(centre + f * s)[rows.fresh],
+        parts=(Scaled(centre, function, factor, alone), *added),
+        shares=np.ones(1 + len(added)),
+        left_out=(centre + made)[rows.fresh],
     )
-    if not named <= own.keys() | scaling.keys() or not _clearly_nearer(product, plain, rules):
+    if not _clearly_nearer(product, plain, rules):
         return nothing
     return product, {a: nats for a, nats in scaling.items() if a not in named}
 
