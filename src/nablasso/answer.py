@@ -539,8 +539,7 @@ SAID = {  # what only some fits have to say; {n_rows:row} is 1 row or 2 rows, {n
     "{n_names:| one by one}: {names}.",
     "states": "Predictions also ask whether two values of {names} are equal, not only how far "
     "apart they are. Where they are codes, give them as words.",
-    "scales": "{names} {n_names:has|have} no effect of {n_names:its|their} own: "
-    "{n_names:it scales|they scale} what other columns do.",
+    "scales": "{names} {n_names:scales|scale} what other columns do.",
     "screened": "Screening left {n_left} of {n_columns:column} to the search.",
     "directions": "{n_some:direction} {n_some:explains|explain} {share:.0%} of the gradients' "
     "covariance.",
