@@ -76,6 +76,13 @@ def test_the_excess_is_the_most_likely_one(t):
         assert abs(np.log(found) - best) <= np.log(grid)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_no_excess_where_nothing_varies_or_nothing_errs():
+    p, some = np.full(4, 0.25), np.array([1.0, -1.0, 2.0, 0.5])
+    assert excess(some, np.zeros(4), p) == 0
+    assert excess(np.zeros(4), some, p) == 0
+
+
 def test_slopes_of_a_product():
     """By differences."""
     rng = np.random.default_rng(3)

@@ -238,6 +238,8 @@ def _values(predictor: Predictor, rows: AllRows, used: Mask) -> Array:
 def excess(e: Array, f: Array, p: Array) -> float:
     """The most likely ``t`` of errors ``e`` of variances ``1 + t f^2`` up to a factor."""
     size = float(p @ f**2)
+    if not size or not e.any():
+        return 0.0
 
     def surprise(t: float) -> float:
         variances = 1 + t * f**2
