@@ -324,7 +324,9 @@ def _unit_columns(gram: Array) -> tuple[Array, Array]:
 def _lasso(gram: Array, y: Array, alphas: Array) -> tuple[Array, Array]:
     """Coefficients and intercepts of the path."""
     columns, scale = _unit_columns(gram)
-    _, a, _ = lasso_path(columns, y - y.mean(), alphas=alphas, tol=1e-3, max_iter=3000)
+    _, a, _ = lasso_path(
+        columns, y - y.mean(), alphas=alphas, tol=1e-3, max_iter=3000, precompute=True
+    )
     a = a / scale[:, None]
     return a, np.asarray(y.mean() - gram.mean(axis=0) @ a)
 
