@@ -75,10 +75,13 @@ def hkl_figure_9(rows: Rows) -> Verdict:
     """Similar on fh; MARS and the Gaussian process beat HKL on 32nh."""
     part = where(rows, data="32nh")
     found = medians(part, "method", "error")
-    best = min((m for m in found if m.startswith("HKL")), key=found.__getitem__)
+    pruned = "HKL hermite + pruning"  # not in the paper
+    best = min((m for m in found if m.startswith("HKL") and m != pruned), key=found.__getitem__)
     rivals = [m for m in ("MARS", "Gaussian process") if m in found]
     words = ", ".join(f"{m} {found[m]:.3f}" for m in (best, *rivals))
     ahead = [clear(paired(part, "error", [best], [m], "method", "split")) for m in rivals]
+    if pruned in found:
+        words += f"; pruned, which is ours, {found[pruned]:.3f}"
     return Verdict(graded(all(ahead), any(ahead)), f"Median errors on 32nh: {words}.")
 
 

@@ -20,7 +20,7 @@ from the pivot rows alone, ``phi(z) = L_P^{-1} k(X_P, z)``. O(n r^2) after the n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -237,16 +237,41 @@ class LowRank(NamedTuple):
 
 def low_rank(K: Array, rank: int | None = None, tol: float = RANK_PRECISION) -> LowRank:
     """Pivoted Cholesky of a positive semi-definite matrix."""
-    n = len(K)
-    largest = float(np.max(np.diagonal(K), initial=0.0))
-    mean = float(np.mean(np.diagonal(K)))
-    if not largest > 0 or not mean > 0:
+    n, diagonal = len(K), np.diagonal(K)
+    if rank is not None and 2 * rank < n:
+        return first_pivots(diagonal, lambda pivot: K[:, pivot], rank, tol)
+    least = _negligible(diagonal, tol)
+    if least is None:
         return LowRank(np.zeros((n, 0)), np.empty(0, dtype=np.intp), np.zeros((0, 0)))
-    # every diagonal entry that is left is below this
-    L, order, found, _ = dpstrf(K, tol=max(tol * mean, n * 1e-16 * largest), lower=1)
+    L, order, found, _ = dpstrf(K, tol=least, lower=1)
     r = int(found) if rank is None else min(int(found), rank)
     L = np.tril(L)[:, :r]
     order = np.asarray(order - 1, dtype=np.intp)
     train = np.empty((n, r))
     train[order] = L
     return LowRank(train, order[:r], L[:r])
+
+
+def first_pivots(
+    diagonal: Array, column: Callable[[int], Array], rank: int, tol: float = RANK_PRECISION
+) -> LowRank:
+    """The same of a matrix given by its columns, ended after ``rank`` of them: O(n rank^2)."""
+    L, left, pivots = np.zeros((len(diagonal), rank)), diagonal.copy(), list[int]()
+    least = _negligible(diagonal, tol)
+    for k in range(0 if least is None else rank):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= least:
+            break
+        L[:, k] = (column(pivot) - L[:, :k] @ L[pivot, :k]) / np.sqrt(left[pivot])
+        L[pivots, k] = 0.0
+        left -= L[:, k] ** 2
+        pivots.append(pivot)
+        left[pivots] = 0.0
+    L, order = L[:, : len(pivots)], np.array(pivots, dtype=np.intp)
+    return LowRank(L, order, L[order])
+
+
+def _negligible(diagonal: Array, tol: float) -> float | None:
+    """What no entry of the diagonal that is left may exceed; None where all are zero."""
+    largest, mean = float(np.max(diagonal, initial=0.0)), float(np.mean(diagonal))
+    return max(tol * mean, len(diagonal) * 1e-16 * largest) if largest > 0 < mean else None

@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from nablasso.hierarchy import AllSubsetsGaussian, GaussHermite, Hermite, Spline
-from nablasso.hierarchy.dag import Hierarchy, hull_of
+from nablasso.hierarchy.dag import FeatureBlock, Hierarchy, ProductBlock, hull_of
 from nablasso.hierarchy.grid import Flat
 from nablasso.spaces import low_rank
 from tests.hierarchy.small import data, grid_on, search_on
+
+
+def test_the_first_pivots_are_those_of_the_whole_factor():
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(30, 6)), rng.normal(size=(30, 7))]
+    K = (parts[0] @ parts[0].T) * (parts[1] @ parts[1].T)
+    first, whole = low_rank(K, 5), low_rank(K)
+    np.testing.assert_array_equal(first.pivots, whole.pivots[:5])
+    np.testing.assert_allclose(first.train, whole.train[:, :5], atol=1e-12)
+    both = ProductBlock([FeatureBlock(lambda _, part=part: part, K) for part in parts], 5)
+    np.testing.assert_allclose(both.train, first.train, atol=1e-12)
+    np.testing.assert_allclose(low_rank(np.ones((9, 9)), 3).train, np.ones((9, 1)), atol=1e-12)
+    assert low_rank(np.zeros((9, 9)), 3).train.shape == (9, 0)
 
 
 def test_low_rank_bounds_the_size_of_nodes_and_the_bound_still_holds():

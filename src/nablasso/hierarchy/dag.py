@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nablasso.errors import CyclicGraphError, InvalidParameterError
-from nablasso.spaces import LowRank, low_rank
+from nablasso.spaces import LowRank, first_pivots, low_rank
 from nablasso.types import Array, Mask
 
 Node = Hashable
@@ -94,7 +94,7 @@ class ProductBlock(NodeBlock):
         parts = [block.train for block in self.inner]
         n, r = len(parts[0]), int(np.prod([part.shape[1] for part in parts]))
         if r > (n if rank is None else min(n, rank)):
-            self.factored = low_rank(_gram(parts, parts), rank)
+            self.factored = _of_product(parts, rank)
             self.pivot_parts = [part[self.factored.pivots] for part in parts]
             self.train = self.factored.train
         else:
@@ -106,6 +106,16 @@ class ProductBlock(NodeBlock):
         if self.factored is None:
             return kronecker(parts)
         return self.factored.features(_gram(parts, self.pivot_parts))
+
+
+def _of_product(parts: list[Array], rank: int | None) -> LowRank:
+    """Of the product of kernels; the first few pivots need no more than as many columns."""
+    if rank is None or 2 * rank >= len(parts[0]):
+        return low_rank(_gram(parts, parts), rank)
+    diagonal = np.prod([np.sum(part**2, axis=1) for part in parts], axis=0)
+    return first_pivots(
+        diagonal, lambda pivot: np.prod([part @ part[pivot] for part in parts], axis=0), rank
+    )
 
 
 class SumBlock(NodeBlock):
