@@ -218,12 +218,33 @@ def engineer() -> Section:
             "",
             *markdown(["table", "n", *table.columns], lines),
             "",
+            *_classes(),
+            "",
             *_uci(),
             "",
             *_rffnet(),
         ],
         _if(stored("cost")["cpu_seconds"].dropna(), growth),
     )
+
+
+def _classes() -> list[str]:
+    """Error rates and log-losses, of tables with classes."""
+    rows = pd.concat([stored("classes"), stored("tables").dropna(subset="log_loss")])
+    rows = rows[on_our_draws(rows) & rows["log_loss"].notna()].assign(rate=rows["rmse"] ** 2)
+    ours = rows[rows["contestant"] == OURS]
+    rows = rows.merge(ours[["problem", "n"]].drop_duplicates())
+    means = rows.groupby([*CELL, "contestant"], sort=False)[["rate", "log_loss"]].mean().unstack()
+    splits = rows.groupby([*CELL, "contestant"], sort=False).size().unstack()
+    names = list(splits.columns)
+    lines = []
+    for cell, own in means.iterrows():
+        rates = _bold(own["rate"][names], splits.loc[cell])
+        losses = _bold(own["log_loss"][names], splits.loc[cell].map(lambda _: 0))
+        both = [f"{a}; {b}" for a, b in zip(rates, losses, strict=True)]
+        lines.append([cell[0], _rows(cell[1]), *both, f"{splits.loc[cell].max():.0f}"])
+    words = "Classes: error rate; log-loss, means over splits (in brackets where fewer)."
+    return [words, "", *markdown(["table", "n", *names, "splits"], lines)] if lines else []
 
 
 def _rows(n: float) -> str:

@@ -1,9 +1,11 @@
-"""Real tables with the same splits for all.
+"""Real tables with the same splits for all; tables of classes that everybody has.
 
 A split is a permutation of the rows that depends on its number alone: the first n are for training,
 tuning included, up to 4000 of the others for the test. With all rows a quarter of them, at most
 4000, is the test. Columns without a value somewhere are left out. Tables come from
-:mod:`nablasso.datasets`, from the folder that ``NABLASSO_DATA`` names.
+:mod:`nablasso.datasets`, from the folder that ``NABLASSO_DATA`` names. Those of *classes* come
+with scikit-learn, or are made by it (clusters at the corners of a cube, labels of one row in twenty
+turned).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
+from sklearn import datasets
 
 from benchmarks.problem import ALL, Array, Draw, Problem, Quick, Suite
 from experiments.real_tables import CATALOGUE, load_table
@@ -54,6 +57,53 @@ def load() -> Sequence[Problem]:
     return found
 
 
+CLASSES = {
+    "breast_cancer": datasets.load_breast_cancer,
+    "digits": datasets.load_digits,
+    "iris": datasets.load_iris,
+    "wine": datasets.load_wine,
+    "clusters_2": partial(
+        datasets.make_classification,
+        4000,
+        30,
+        n_informative=8,
+        n_redundant=6,
+        n_clusters_per_class=3,
+        flip_y=0.05,
+        random_state=0,
+    ),
+    "clusters_4": partial(
+        datasets.make_classification,
+        4000,
+        20,
+        n_informative=6,
+        n_redundant=2,
+        n_classes=4,
+        flip_y=0.05,
+        random_state=1,
+    ),
+}
+CLASSES_SIZES = (100, 400, 1500)
+
+
+def classes_draw(name: str, n: int, number: int) -> Draw:
+    """A split of a table of classes."""
+    found = CLASSES[name]()
+    X, y = found if isinstance(found, tuple) else (found.data, found.target)
+    return split(np.asarray(X, dtype=float), np.asarray(y, dtype=float), n, number)
+
+
+def load_classes() -> Sequence[Problem]:
+    """At the sizes that leave a quarter for the test."""
+    found = []
+    for name, n in zip(CLASSES, (569, 1797, 150, 178, 4000, 4000), strict=True):
+        sizes = tuple(size for size in CLASSES_SIZES if size <= 3 * n // 4)
+        draw = partial(classes_draw, name)
+        most = 3 * n // 4
+        found.append(Problem(name, draw, sizes, task="classification", most_rows=most))
+    return found
+
+
 SUITES = (
     Suite(
         "tables",
@@ -74,5 +124,21 @@ SUITES = (
         Quick(("airfoil", "wpbc_outcome"), (100,)),
         range(5),
         "NABLASSO_DATA",
+    ),
+    Suite(
+        "classes",
+        "how well are classes predicted, label by label and as probabilities?",
+        load_classes,
+        (
+            "nablasso",
+            "lasso_native",
+            "gaussian_process_native",
+            "boosting_default",
+            "lightgbm",
+            "xgboost",
+            "catboost",
+        ),
+        Quick(("iris", "breast_cancer"), (100,), ("nablasso", "lasso_native")),
+        range(5),
     ),
 )

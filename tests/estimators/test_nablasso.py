@@ -244,6 +244,21 @@ def test_rows_in_time_are_noticed_unless_their_order_is_said_to_mean_nothing():
     assert regressor("linear", time=False).fit(X, y).assumptions_ == []
 
 
+def test_rows_of_discrete_columns_count_each():
+    """1600 rows, of which hardly more than a dozen differ: too few they are not."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(1600, 3)).astype(float)
+    share = 0.3 + 0.4 * X[:, 0] * X[:, 1]
+    y = (rng.uniform(size=1600) < share).astype(float)
+    model = NablassoRegressor().fit(X, y)
+    assert model.support_.tolist() == [True, True, False]
+    assert model.selection_status_ == "clear"
+    assert model.n_rows_searched_ == 1600
+    assert "each of 1600 rows" in model.summary()
+    few = NablassoRegressor().fit(X[:24], y[:24])
+    assert few.selection_status_ != "clear"
+
+
 def test_weights_are_copies():
     X, y = problem()
     weights = np.ones(N)

@@ -10,7 +10,6 @@ from nablasso.prediction.together import (
     AllRows,
     Contender,
     averaged,
-    odds_of_all,
     predictor_of_all,
 )
 from nablasso.regression.evidence import FLOOR
@@ -209,19 +208,6 @@ def test_columns_of_the_sample_join_where_fresh_rows_agree(signal, expected):
     assert nothing.columns == ()
     _, joined = predictor_of_all(decision, ALL, nothing, rows)
     assert joined.tolist() == expected
-
-
-def test_odds_are_those_that_fresh_rows_prefer():
-    rows, decision = drawn()
-    labels = np.where(rows.y > 0, 1.0, -1.0)
-    nothing = grow(Arrays(rows.Z, np.random.default_rng(1).integers(0, 2, N)), label=1.0)
-    kernel = decision.few.function(decision.model)
-    odds, joined = odds_of_all(Rules(), nothing, kernel, rows, labels)
-    assert kernel in odds.parts
-    assert joined.tolist() == [0, 1]
-    turned, joined = odds_of_all(Rules(), nothing, kernel, rows, -labels)
-    assert kernel not in turned.parts
-    assert joined.tolist() == []
 
 
 def four_way(n, seed=0):

@@ -7,7 +7,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from nablasso.kernels import Gaussian, Polynomial
-from nablasso.regression.evidence import Covariance
+from nablasso.regression.evidence import Covariance, Evidence
 from nablasso.regression.laplace import LogOdds, left_out_odds
 
 N, D = 30, 3
@@ -105,6 +105,21 @@ def test_tuning_gains(kernel):
     again = odds.mode(np.exp(tuned.logs), float(np.exp(tuned.noise)))
     assert again.value == pytest.approx(tuned.mode.value, abs=0.02)
     assert tuned.mode.value < 0  # better than the share of the classes
+
+
+def test_ties_share_a_variance():
+    X, y = labels(n=60)
+    ties, odds = np.array([0, 1, 1]), odds_of(X, y)
+    z, W = odds.working(np.zeros(60), y, odds.w)
+    evidence = Evidence(odds.covariance, z[:, None], 1 / W, known=True)
+    x, h = np.log([0.5, 0.2, 0.1]), 1e-5
+    value, slope = evidence.value_and_gradient(x, ties)
+    assert value == evidence.value_and_gradient(np.log([0.5, 0.2, 0.2, 0.1]))[0]
+    for k, e in enumerate(np.eye(3)):
+        ends = [evidence.value_and_gradient(x + sign * h * e, ties)[0] for sign in (1, -1)]
+        assert slope[k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-4)
+    tuned = odds.tuned(np.log([0.3, 0.3]), float(np.log(0.1)), ties)
+    assert tuned.logs[1] == tuned.logs[2] != tuned.logs[0]
 
 
 def test_classes_that_a_function_separates_have_finite_odds():

@@ -53,8 +53,9 @@ from nablasso.estimators.validation import (
 from nablasso.kernels import as_kernel
 from nablasso.losses import Squared
 from nablasso.prediction.factors import product_of
-from nablasso.prediction.predictor import Predictor, odds_of, predictor_of
-from nablasso.prediction.together import AllRows, odds_of_all, predictor_of_all
+from nablasso.prediction.odds import odds_of, odds_of_all
+from nablasso.prediction.predictor import Predictor, predictor_of
+from nablasso.prediction.together import AllRows, predictor_of_all
 from nablasso.regression.models import FAMILIES, NO_GROUPS, Family, FewRows
 from nablasso.rules import Rules
 from nablasso.screening import narrowed
@@ -101,7 +102,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
     faint_ : array of bool, shape (n_features,)
         Variables that predictions use without being selected: too faint to be named one by one,
         they are worth more together than the one variance that they share. None with ``fdr``,
-        ``cv``, ``groups``, ``scoring`` or ``max_features``, nor where classes are predicted.
+        ``cv``, ``groups``, ``scoring`` or ``max_features``.
         Shares, curves and intervals of importances hold them at their means.
     stated_ : array of bool, shape (n_features,)
         Variables whose values come back and that predictions take as states, equal or not whatever
@@ -317,7 +318,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_ = self._n_sampled = n
+            self.n_rows_searched_, self._n_sampled = int(rows.n_rows), n
             searched = narrow.first(n)
             read_proofs(self, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -562,38 +563,33 @@ class NablassoClassifier(PredictsClasses, AutomaticSelector):
     def _keep_functions(
         self, decision: Decision, table: Table, source: Source | None, rows: AllRows | None
     ) -> None:
-        few = decision.few
-        fitted = list(odds_of(few, decision.model, table.columns))
-        self._functions = [function for function, _ in fitted]
-        codes = table.y[: len(few.X)].astype(np.intp)
-        self._judge(np.column_stack([odds for _, odds in fitted]), codes, few.weights)
-        if source is None or rows is None:
-            return
-        if len(self._functions) > 1 and self.max_features is not None:
-            return  # the limit is one for all classes
-        grown, joined = [], np.empty(0, dtype=np.intp)
-        targets = self._target.functions(rows.y).T
-        looks = float(np.log(len(targets)))  # as many times more, one for each class
-        for k, target in enumerate(targets):
-            found = self._grown(source, looks, float(k if len(targets) > 1 else 1))
+        if source is None or rows is None or not self._odds_of_all(decision, table, source, rows):
+            fitted = list(odds_of(decision, table.columns))
+            self._functions = [function for function, _ in fitted]
+            codes = table.y[: len(decision.few.X)].astype(np.intp)
+            odds = np.column_stack([odds for _, odds in fitted])
+            self._judge(odds, codes, decision.few.weights)
+
+    def _odds_of_all(self, decision: Decision, table: Table, source: Source, rows: AllRows) -> bool:
+        """Log-odds from all rows; whether terms may say anything."""
+        targets = self._target.functions(rows.y)
+        if targets.shape[1] > 1 and self.max_features is not None:
+            return False  # the limit is one for all classes
+        looks = float(np.log(targets.shape[1]))  # as many times more, one for each class
+        terms = []
+        for k in range(targets.shape[1]):
+            found = self._grown(source, looks, float(k if targets.shape[1] > 1 else 1))
             if found is None:
-                return
-            grown.append(found)
-            self._functions[k], own = odds_of_all(
-                decision.few.rules,
-                found,
-                self._functions[k],
-                rows,
-                target,
-                full=self.max_features is not None,
-            )
-            joined = np.union1d(joined, own).astype(np.intp)
-        read_all_rows(self, grown, joined, self._functions, rows)
-        read_sums(self, grown)
+                return False
+            terms.append(found)
+        self._functions, joined = odds_of_all(decision, table.columns, terms, rows, targets)
+        read_all_rows(self, terms, joined, self._functions, rows)
+        read_sums(self, terms)
         fresh = rows.fresh
         odds = [function.values(rows.standardised(fresh)) for function in self._functions]
         codes, self._judged_of = rows.y[fresh].astype(np.intp), len(rows.y)
         self._judge(np.column_stack(odds), codes, rows.weights[fresh])
+        return True
 
     def _judge(self, odds: Array, codes: Index, weights: Array) -> None:
         """Keep what left-out rows are predicted as; weights by class count as one row each."""

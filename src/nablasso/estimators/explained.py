@@ -469,7 +469,8 @@ def _interactions(model: Any) -> tuple[Interaction, ...]:
 def _accuracy(model: Any, n_rows: int) -> Accuracy | None:
     """What the fit measured on left-out rows."""
     if hasattr(model, "_left_out"):
-        n, of = len(model._left_out[0]), model._judged_of
+        of = model._judged_of
+        n = len(model._left_out[0]) if of else model.n_rows_searched_
         how = words.said("judged" if of else "left out", n_rows=n, n_all=of)
         accuracy = _accuracy_of_classes if is_classifier(model) else _accuracy_of_numbers
         return accuracy(how, *model._left_out)

@@ -26,7 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve, solve_triangular
 
+from nablasso.losses import Loss
 from nablasso.prediction.predictor import (
+    SQUARED,
     Predictor,
     Summand,
     beside,
@@ -39,7 +41,6 @@ from nablasso.regression.models import NO_GROUPS, ROUGH, FewRows, Model
 from nablasso.regression.noise import Unwarped
 from nablasso.regression.ridge import paired
 from nablasso.regression.spread import Spread
-from nablasso.rules import Rules
 from nablasso.search.check import check
 from nablasso.search.few import Decision
 from nablasso.search.grown import Grown
@@ -148,15 +149,17 @@ class Contender(NamedTuple):
     parts: tuple[Summand, ...]
     left_out: Array
     named: frozenset[int] = frozenset()
+    loss: Loss = SQUARED
 
     def error(self, y: Array, weights: Array) -> float:
-        """Squared, of rows that it has not seen."""
-        return float(weights @ (y - self.left_out) ** 2)
+        """Loss of rows that it has not seen."""
+        return float(weights @ self.loss.value(y, self.left_out))
 
-    def nearer(self, other: Contender, y: Array, weights: Array) -> bool:
-        """Whether its error is smaller by more than a standard error."""
-        gain = paired((y - other.left_out) ** 2 - (y - self.left_out) ** 2, weights)
-        return bool(gain.mean > gain.error)
+    def nearer(self, other: Contender, y: Array, weights: Array, errors: float = 1.0) -> bool:
+        """Whether its loss is smaller by more than so many standard errors."""
+        own, theirs = (self.loss.value(y, one.left_out) for one in (self, other))
+        gain = paired(theirs - own, weights)
+        return bool(gain.mean > errors * gain.error)
 
     @property
     def faint(self) -> bool:
@@ -179,7 +182,7 @@ def averaged(
     best, faint = (best, True) if best.nearer(plain, y, weights) else (plain, False)
     used = [one for one in candidates if one.named <= best.named and (faint or not one.faint)]
     L = np.column_stack([one.left_out for one in used])
-    shares = stacked(L, y, weights)
+    shares = stacked(L, y, weights, best.loss)
     chosen = [one for one, share in zip(used, shares, strict=True) if share]
     parts = list({id(part): part for one in chosen for part in one.parts}.values())
     inside = [[any(part is own for own in one.parts) for one in used] for part in parts]
@@ -202,14 +205,14 @@ def _tuned(
     With the groups that each stands for; nothing is assumed of the noise.
     """
     few, warp = without_assumptions(decision.few), decision.few.assumption.warp
-    yield from _on_columns(decision, few, columns, found, own=own)
+    yield from on_columns(decision, few, columns, found, own=own)
     if warp is not None:
         reaching = warp.reaching(rows.y - _mean(decision, rows))
         few = few.under(replace(few.assumption, warp=reaching))
-        yield from _on_columns(decision, few, columns, found, own=own)
+        yield from on_columns(decision, few, columns, found, own=own)
 
 
-def _on_columns(
+def on_columns(
     decision: Decision, few: FewRows, columns: Index, found: Sequence[int] | None, *, own: bool
 ) -> Iterator[tuple[FewRows, Model, Index]]:
     """The sample's kernel on columns found, on its ``own`` besides, and with the faint ones.
@@ -256,58 +259,61 @@ def _with_rougher(few: FewRows, model: Model) -> Iterator[tuple[FewRows, Model, 
         yield few, stated, model.groups
 
 
-def odds_of_all(
-    rules: Rules, terms: Grown, sample: Summand, rows: AllRows, labels: Array, *, full: bool = False
-) -> tuple[Predictor, Index]:
-    """Log-odds of labels -1 and 1 from all rows, and the sample's own columns that join."""
-    extra = np.setdiff1d(sample.columns, terms.columns)
-    Z, y, weights = rows.standardised(rows.fresh), labels[rows.fresh], rows.weights[rows.fresh]
-    grown = replace(terms, centre=rows.centre, scale=rows.scale)
-    parts: list[tuple[Summand, ...]] = [(grown,), (grown, sample), (sample,)]
-    candidates = [Predictor(some, np.full(len(some), 1 / len(some))) for some in parts]
-    losses = [np.logaddexp(0, -y * one.values(Z)) for one in candidates]
-    best = int(np.argmin([float(weights @ loss) for loss in losses]))
-    gain = paired(losses[0] - losses[best], weights)
-    if len(extra) and (full or not gain.mean > rules.clearly * gain.error):
-        best = 0
-    return candidates[best], extra if best else extra[:0]
-
-
 def _level(rows: AllRows) -> Function:
     """The mean of the target."""
     return Function(float(rows.weights @ rows.y / rows.weights.sum()), NO_GROUPS)
 
 
+class Landmarks(NamedTuple):
+    """Rows whose kernels functions are sums of, ``sum_l u_l k(z_l, .) + b``.
+
+    In their features ``K_l. L^{-T}``, ``L L' = K_mm``, the norm is that of numbers; one is last.
+    """
+
+    columns: Index
+    space: RepresenterSpace
+    L: Array
+
+    @classmethod
+    def of(cls, function: Function, rows: AllRows, wanted: int) -> Landmarks:
+        """The rows of a function of the table, and as many others as are wanted."""
+        space, columns = function.space, function.columns
+        assert isinstance(space, RepresenterSpace)
+        more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
+        X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
+        centres = RepresenterSpace(space.kernel, X, space.scales)
+        gram = centres.gram.copy()
+        gram.flat[:: len(X) + 1] += FLOOR * float(np.trace(gram)) / len(X)
+        return cls(columns, centres, cholesky(gram, lower=True))
+
+    def features(self, Z: Array) -> Array:
+        """Of points (n, d) of the table, (m + 1, n)."""
+        X, scales = self.space.X, self.space.scales
+        K = self.space.kernel(X * scales, Z[:, self.columns] * scales)
+        return np.vstack([solve_triangular(self.L, K, lower=True), np.ones(len(Z))])
+
+    def function(self, c: Array) -> Function:
+        """The function of the table with these coefficients (m + 1,) of the features."""
+        u = solve_triangular(self.L, c[:-1], lower=True, trans="T")
+        return Function(float(c[-1]), self.columns, self.space, u)
+
+
 def _landmarks(
     function: Function, noise: float, bases: Sequence[Summand], rows: AllRows, wanted: int
 ) -> Iterator[list[Function]]:
-    """A kernel on what each of some functions leaves over: without the fresh rows, and with them.
-
-    Solved in the features ``K_l. L^{-T}``, ``L L' = K_mm``, in which the norm is that of numbers.
-    """
-    space, columns = function.space, function.columns
-    assert isinstance(space, RepresenterSpace)
-    more = rows.others[rows.n_searched :][: max(wanted - len(space.X), 0)]
-    X = np.vstack([space.X, rows.standardised(more)[:, columns]])[:wanted]
-    centres = RepresenterSpace(space.kernel, X, space.scales)
-    m = len(X)
-    gram = centres.gram.copy()
-    gram.flat[:: m + 1] += FLOOR * float(np.trace(gram)) / m
-    L = cholesky(gram, lower=True)
+    """A kernel on what some functions leave over each: without the fresh rows, and with them."""
+    marks = Landmarks.of(function, rows, wanted)
+    m = len(marks.L)
     G, c = np.zeros((m + 1, m + 1)), np.zeros((m + 1, len(bases)))
     G.flat[: m * (m + 1) : m + 2] = noise
     for used in (rows.others, rows.fresh):
         for start in range(0, len(used), BLOCK):
             part = used[start : start + BLOCK]
             Z, w = rows.standardised(part), rows.weights[part]
-            K = space.kernel(X * space.scales, Z[:, columns] * space.scales)
-            features = np.vstack([solve_triangular(L, K, lower=True), np.ones(len(part))])
+            features = marks.features(Z)
             G += (features * w) @ features.T
             left = np.column_stack([rows.y[part] - base.values(Z) for base in bases])
             c += features @ (w[:, None] * left)
         rounding = ROUNDING * float(np.trace(G)) * np.eye(m + 1)
         solution = solve(G + rounding, c, assume_a="pos")
-        u = solve_triangular(L, solution[:m], lower=True, trans="T")
-        yield [
-            Function(float(solution[m, k]), columns, centres, u[:, k]) for k in range(len(bases))
-        ]
+        yield [marks.function(own) for own in solution.T]

@@ -254,8 +254,12 @@ class Evidence:
             value += 0.5 * r * float(quadratic.sum())
         return float(value) - self.nothing, units
 
-    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Value and gradient at ``x``: logs of the variances, then of the noise."""
+    def value_and_gradient(self, x: Array, ties: Index | None = None) -> tuple[float, Array]:
+        """Value and gradient at ``x``: logs of the variances (of the ties), then of the noise."""
+        if ties is not None:
+            value, slope = self.value_and_gradient(np.append(x[ties], x[-1]))
+            tied = np.bincount(ties, slope[:-1], minlength=len(x) - 1)
+            return value, np.append(tied, slope[-1])
         v, r = np.exp(x[:-1]), float(np.exp(x[-1]))
         solved = self.solve(v, r)
         if solved is None:

@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from nablasso.regression.evidence import Covariance, Evidence, restricted_inverse
-from nablasso.types import Array
+from nablasso.types import Array, Index
 
 NEWTON_STEPS, HALVINGS = 30, 6
 SETTLED = 1e-6  # change of psi a row
@@ -102,16 +102,18 @@ class LogOdds(NamedTuple):
             u / r, float(np.mean(eta - K @ u)), eta, value, 1 / self.working(eta, self.y, self.w)[1]
         )
 
-    def tuned(self, logs: Array, noise: float) -> Tuned | None:
+    def tuned(self, logs: Array, noise: float, ties: Index | None = None) -> Tuned | None:
         """The variances and the noise that the working response asks for, from a start.
 
+        One for each group, or for each of the ties of groups.
         A fit of labels without an error has no noise and a kernel of any size: where steps do not
         reach that, the noise is handed over as a share of it.
         """
-        size = float(np.log(self.covariance.size(np.exp(logs))))
+        ties = np.arange(len(logs)) if ties is None else ties
+        size = float(np.log(self.covariance.size(np.exp(logs[ties]))))
         size = 0.0 if abs(size) <= REACH else size
         noise = size + float(np.clip(noise - size, *np.log(NOISES)))
-        mode = self.mode(np.exp(logs), float(np.exp(noise)))
+        mode = self.mode(np.exp(logs[ties]), float(np.exp(noise)))
         best = None if mode is None else Tuned(logs, noise, mode)
         for _ in range(ROUNDS):
             if best is None:
@@ -121,16 +123,17 @@ class LogOdds(NamedTuple):
             found = minimize(
                 Evidence(self.covariance, z[:, None], 1 / W, known=True).value_and_gradient,
                 x,
+                (ties,),
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(float(a) - REACH, float(a) + REACH) for a in x],
                 options={"maxiter": STEPS},
             ).x
-            mode = self.mode(np.exp(found[:-1]), float(np.exp(found[-1])), best.mode.eta)
+            mode = self.mode(np.exp(found[ties]), float(np.exp(found[-1])), best.mode.eta)
             if mode is None or mode.value >= best.mode.value:
                 break
             best = Tuned(found[:-1], float(found[-1]), mode)
-        return best
+        return None if best is None else best._replace(logs=best.logs[ties])
 
     def _psi(self, K: Array, u: Array, eta: Array) -> float:
         return float(self.w @ np.logaddexp(0, -self.y * eta)) + 0.5 * float(u @ (K @ u))

@@ -352,10 +352,9 @@ class FewRows:
             x = np.append(np.full(m, centre), np.log(NOISE))
 
         def objective(x: Array) -> tuple[float, Array]:
-            value, slope = part.value_and_gradient(np.append(x[:-1][ties], x[-1]))
+            value, slope = part.value_and_gradient(x, ties)
             away = (x[:-1] - centre) / SPREAD
-            inner = np.bincount(ties, slope[:-1], minlength=m) + away / SPREAD
-            return value + 0.5 * float(away @ away), np.append(inner, slope[-1])
+            return value + 0.5 * float(away @ away), slope + np.append(away / SPREAD, 0.0)
 
         low = np.append(np.full(m, centre - REACH), NOISE_LOGS[0])
         high = np.append(np.full(m, centre + REACH), NOISE_LOGS[1])
@@ -458,7 +457,7 @@ class FewRows:
         A class may be absent from these rows.
         """
         covariance = self.evidence(model.family).covariance.part(model.groups)
-        start = np.log(model.variances), model.noise
+        start = model.logs, model.noise, model.ties
         return [
             LogOdds(covariance, y, self.weights).tuned(*start) if np.ptp(y) > 0 else None
             for y in self.targets.T

@@ -92,10 +92,10 @@ class Grown:
         eta = F @ self.state.coefficients
         if not self.state.filter:
             work = response.work(response.target(y), eta)
-            r = np.divide(work.score, work.weight, out=np.zeros_like(eta), where=work.weight > 0)
-            H = F @ self.model.P @ F.T * (weights * work.weight)
-            eta = eta + r - np.linalg.solve(np.eye(len(r)) - H, r)
-        return response.prediction(np.clip(eta, *self.limits), self.smear)
+            G = F @ self.model.P @ F.T * weights
+            eta = eta - np.linalg.solve(np.eye(len(eta)) - G * work.weight, G @ work.score)
+        eta = np.clip(eta, *self.limits)
+        return eta if self.odds else response.prediction(eta, self.smear)
 
     def predict(self, Z: Array) -> Array:
         """Predictions in the units of y; of labels, the probability of one."""
