@@ -314,7 +314,7 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     """
     few, model, d = decision.few, decision.model, len(selector.support_)
     residuals = few.solved(model).left_out()[0]
-    selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights, few.copies)
+    selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights, copied=few.copies is not None)
     selector.evidence_, selector.clear_by_ = np.zeros(d), np.full(d, np.nan)
     worth = worth_of(few, model)
     for group in model.groups:
@@ -430,15 +430,11 @@ def _status(selector: Any, gain: float, unsure: bool, y: Array) -> str:
 
 
 def _gain(
-    Y: Array, residuals: Array, weights: Array, copies: Array | None = None
+    Y: Array, residuals: Array, weights: Array, *, copied: bool = False
 ) -> tuple[float, float]:
-    """R2 of left-out residuals, and the gain over the mean in standard errors of all copies."""
+    """R2 of left-out residuals, and the gain over the mean in standard errors."""
     baseline = np.sum((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=1)
-    losses = baseline, np.sum(residuals**2, axis=1)
-    if copies is None:
-        return saving([losses], weights)
-    each = np.repeat(np.arange(len(copies)), copies.astype(int))
-    return saving([(losses[0][each], losses[1][each])], np.ones(len(each)))
+    return saving([(baseline, np.sum(residuals**2, axis=1))], weights, copied=copied)
 
 
 def _warped(predictors: Sequence[Any]) -> Iterator[tuple[Warp, float]]:

@@ -293,18 +293,27 @@ class Difference(NamedTuple):
         return self.mean / self.error if self.error > 0 else 0.0
 
 
-def paired(differences: Array, weights: Array) -> Difference:
-    """Mean and standard error of ``differences`` (n,); ``weights`` need not add up to one."""
-    weights = weights / weights.sum()
-    mean = float(weights @ differences)
-    return Difference(mean, float(np.sqrt(weights**2 @ (differences - mean) ** 2)))
+def paired(differences: Array, weights: Array, *, copied: bool = False) -> Difference:
+    """Mean and standard error of ``differences`` (n,); ``weights`` need not add up to one.
+
+    ``copied`` if each stands for as many equal rows as its weight says.
+    """
+    p = weights / weights.sum()
+    mean = float(p @ differences)
+    each = p / weights.sum() if copied else p**2
+    return Difference(mean, float(np.sqrt(each @ (differences - mean) ** 2)))
 
 
-def saving(losses: Sequence[tuple[Array, Array]], weights: Array) -> tuple[float, float]:
+def saving(
+    losses: Sequence[tuple[Array, Array]], weights: Array, *, copied: bool = False
+) -> tuple[float, float]:
     """Share of the null model's losses that ours save, and that in units of its standard error.
 
     ``losses`` are those of each target, under the null model and ours; it is R2 of squared ones.
     """
     null, ours = np.sum(losses, axis=0)
-    gain, size = paired(null - ours, weights), float(np.average(null, weights=weights))
+    gain, size = (
+        paired(null - ours, weights, copied=copied),
+        float(np.average(null, weights=weights)),
+    )
     return (gain.mean / size if size > 0 else 0.0), gain.in_errors

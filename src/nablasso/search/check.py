@@ -63,7 +63,7 @@ def _without(
         return model, np.inf
     trial = few.without(model, position)
     new, own = left_out(trial), left_out(first)
-    clear, mistaken = _clear(few, new, own), _in_errors(new[2] - own[2], own[3])
+    clear, mistaken = _clear(few, new, own), _in_errors(few, new[2] - own[2], own[3])
     if few.classes and mistaken <= few.rules.clearly <= clear:
         clear = 0.0 if -np.inf < odds(trial) < odds(model) - few.rules.copy_nats else clear
     return trial, clear
@@ -77,10 +77,7 @@ def _left_out(few: FewRows, model: Model) -> Losses:
         losses, wrong = np.abs(residuals).sum(axis=1), _wrong(few, residuals)
         w = few.copies
         losses *= np.sqrt(few.precisions if w is None else few.precisions / w)
-        if w is None:
-            return losses, densities, wrong, few.weights
-        each = np.repeat(np.arange(len(w)), w.astype(int))
-        return losses[each], densities[each], wrong[each], np.ones(len(each))
+        return losses, densities, wrong, few.weights
     found = []
     for fold in few.folds:  # one by one, for folds may overlap
         residuals, density = solved.left_out([fold])
@@ -108,7 +105,8 @@ def _wrong(few: FewRows, residuals: Array) -> Array:
 def _clear(few: FewRows, new: Losses, own: Losses) -> float:
     """Standard errors by which ``new`` is worse."""
     weights = own[3]
-    worse = max(_in_errors(new[0] - own[0], weights), _in_errors(own[1] - new[1], weights))
+    changes = new[0] - own[0], own[1] - new[1]
+    worse = max(_in_errors(few, change, weights) for change in changes)
     if few.score is None and weights @ new[0] > (1 + few.rules.tenth) * (weights @ own[0]):
         worse = max(worse, few.rules.clearly)
     return worse
@@ -143,9 +141,10 @@ def _odds_price(few: FewRows, model: Model) -> float:
     return value + few.cost(len(model.logs))
 
 
-def _in_errors(change: Array, weights: Array) -> float:
-    """A mean change in standard errors."""
-    mean, error = paired(change, weights)
+def _in_errors(few: FewRows, change: Array, weights: Array) -> float:
+    """A mean change, over rows or folds, in standard errors."""
+    copied = few.copies is not None and few.folds is None
+    mean, error = paired(change, weights, copied=copied)
     return mean / max(error, 1e-300)
 
 
