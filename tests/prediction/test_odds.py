@@ -165,6 +165,32 @@ def test_faint_columns_predict_classes_and_are_named(tmp_path):
     np.testing.assert_array_equal(again, model.predict_proba(new))
 
 
+def test_faint_columns_predict_classes_from_all_rows():
+    """The kernels that compete are priced on the same rows, though faint ones are tuned on few."""
+    X, y = with_many_faint(420, 1)
+    model = NablassoClassifier(rules=Rules(few_rows=240, walked_rows=120)).fit(X, y)
+    assert model.faint_.sum() + model.support_.sum() == X.shape[1]
+    new, truth = with_many_faint(1000, 2)
+    plain = NablassoClassifier(
+        rules=Rules(few_rows=240, walked_rows=120), max_features=int(model.support_.sum())
+    ).fit(X, y)
+    losses = [
+        -np.mean(np.log(one.predict_proba(new)[np.arange(1000), truth])) for one in (model, plain)
+    ]
+    assert losses[0] < 0.9 * losses[1]
+
+
+def test_kernels_do_not_ask_for_the_unit_of_weights():
+    rows, y, _ = drawn()
+    light = NablassoClassifier(rules=Rules(few_rows=90, walked_rows=90))
+    first, again = (
+        light.fit(rows.Z, y, sample_weight=np.full(N, unit)).predict_proba(rows.Z)[:, 1]
+        for unit in (1e-2, 1e-4)
+    )
+    assert np.mean((first > 0.5) == (y > 0)) > 0.75
+    np.testing.assert_allclose(first, again, atol=0.1)
+
+
 def test_pure_noise_has_no_faint_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 10))

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from nablasso.data.table import Table, is_in_blocks, prepare
+from nablasso.data.table import Table, counted, is_in_blocks, prepare
 from nablasso.errors import DataTooLargeError, InvalidDataError, InvalidParameterError, warn
 from nablasso.estimators.base import (
     Data,
@@ -318,7 +318,8 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
                     self.p_values_[narrow.columns] = p_values[inner.labels]
             self.screened_ = np.ones(X.shape[1], dtype=bool)
             self.screened_[np.setdiff1d(table.columns, narrow.columns)] = False
-            self.n_rows_searched_, self._n_sampled = int(rows.n_rows), n
+            inside = (table.rows >= 0) & (table.rows < len(decision.few.X))
+            self.n_rows_searched_, self._n_sampled = int(inside.sum()), n
             searched = narrow.first(n)
             read_proofs(self, searched, decision)
             self.feature_kinds_ = feature_kinds(X[table.rows >= 0])
@@ -369,7 +370,7 @@ class AutomaticSelector(Answers, Explains, Selects, Grouped, ABC):
         return AllRows(
             Z=table.X,
             y=table.y + table.y_mean,
-            weights=table.weights * table.total,
+            weights=counted(table.weights * table.total, table.X),
             columns=table.columns,
             centre=table.scaler.centre,
             scale=table.scaler.scale,

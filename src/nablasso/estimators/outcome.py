@@ -314,7 +314,8 @@ def read_outcome(selector: Any, table: Table, decision: Decision) -> None:
     """
     few, model, d = decision.few, decision.model, len(selector.support_)
     residuals = few.solved(model).left_out()[0]
-    selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights, copied=few.copies is not None)
+    copied = few.copies is not None and getattr(selector, "class_weight", None) is None
+    selector.loo_r2_, gain = _gain(few.Y, residuals, few.weights, copied=copied)
     selector.evidence_, selector.clear_by_ = np.zeros(d), np.full(d, np.nan)
     worth = worth_of(few, model)
     for group in model.groups:

@@ -58,7 +58,8 @@ def odds_of(decision: Decision, columns: Index) -> Iterator[tuple[Predictor, Arr
     counts = np.clip(p @ (few.targets > 0), 0.5, total - 0.5)
     levels = np.log(counts / (total - counts)).tolist()
     models = [model, *_with_faint(decision)] if len(model.groups) else []
-    for level, y, made in zip(levels, few.targets.T, _tuned(few, models), strict=True):
+    for level, y, tuned in zip(levels, few.targets.T, _tuned(few, models), strict=True):
+        made = [one for one in tuned if one is not None]
         if not made:
             nothing = Function(level, NO_GROUPS)
             yield Predictor((nothing,), np.ones(1)), np.full(len(y), level)
@@ -80,12 +81,15 @@ def _with_faint(decision: Decision) -> Iterator[Model]:
                 yield wider
 
 
-def _tuned(few: FewRows, models: Sequence[Model]) -> Iterator[list[tuple[Unwarped, Array]]]:
-    """For each target the log-odds of models, tuned, and those of its rows when left out."""
+def _tuned(few: FewRows, models: Sequence[Model]) -> Iterator[list[tuple[Unwarped, Array] | None]]:
+    """For each target the log-odds of models, tuned, and those of its rows when left out.
+
+    None where they cannot be had: the class is not among the rows.
+    """
     found = [few.log_odds(model) for model in models]
     for k, y in enumerate(few.targets.T):
         each = ((model, own[k]) for model, own in zip(models, found, strict=True))
-        yield [_odds(few, model, own, y) for model, own in each if own is not None]
+        yield [None if own is None else _odds(few, model, own, y) for model, own in each]
 
 
 def _odds(few: FewRows, model: Model, tuned: Tuned, y: Array) -> tuple[Unwarped, Array]:
@@ -104,18 +108,20 @@ def odds_of_all(
     """
     few = decision.few
     found = frozenset(a for own in terms for a in own.columns)
-    models, named = _cheapest(decision, columns, found)
+    kernels = _cheapest(decision, columns, found)
     wanted = int(np.clip(np.sqrt(WORK / targets.size), *LANDMARKS))
     Z, weights = rows.standardised(rows.fresh), rows.weights[rows.fresh]
     best, joined = list[Predictor](), frozenset[int]()
-    for own, y, made in zip(terms, targets.T, _tuned(few, models), strict=True):
-        grown = replace(own, centre=rows.centre, scale=rows.scale)
+    tuned = _tuned(few, [model for _, model in kernels])
+    for own, y, made in zip(terms, targets.T, tuned, strict=True):
+        grown, here = replace(own, centre=rows.centre, scale=rows.scale), replace(rows, y=y)
         alone = Contender((grown,), grown.left_out(Z, rows.y[rows.fresh], weights), found, LOGISTIC)
         candidates = [alone]
-        for (part, _), names in zip(made, named, strict=False):  # none of a class not sampled
-            function, terms_of = part.on(columns).function, alone._replace(named=names)
-            here = replace(rows, y=y)
-            candidates += _on_landmarks(function, part.spread.noise, terms_of, here, wanted)
+        for one, (names, _) in zip(made, kernels, strict=True):
+            if one is not None:
+                function, beside_terms = one[0].on(columns).function, alone._replace(named=names)
+                noise = one[0].spread.noise
+                candidates += _on_landmarks(function, noise, beside_terms, here, wanted)
         agreed = _agreed(candidates, found, few.rules.clearly, y[rows.fresh], weights)
         chosen, names = averaged(agreed, y[rows.fresh], weights)
         best.append(Predictor(chosen.parts, chosen.shares))
@@ -125,15 +131,21 @@ def odds_of_all(
 
 def _cheapest(
     decision: Decision, columns: Index, found: frozenset[int]
-) -> tuple[list[Model], list[frozenset[int]]]:
-    """The models of least price on the columns found, and on more; columns they stand for."""
-    few, best = decision.few, dict[frozenset[int], Model]()
+) -> list[tuple[frozenset[int], Model]]:
+    """Models of least price, with and without faint ones, on the columns found, and on more.
+
+    With the columns that each stands for. Prices are those on all rows searched.
+    """
+    few = decision.few
+    best = dict[tuple[frozenset[int], bool], tuple[float, Model]]()
     tuned = on_columns(decision, few, columns, sorted(found), own=few.most is None)
     for _, model, groups in tuned:
         names = found.union(columns[np.isin(few.labels, groups)].tolist())
-        if names not in best or model.price < best[names].price:
-            best[names] = model
-    return list(best.values()), list(best)
+        kind = names, len(model.groups) > len(groups)
+        price = few.value(model, model.variances) + few.cost(len(model.logs))
+        if kind not in best or price < best[kind][0]:
+            best[kind] = price, model
+    return [(names, model) for (names, _), (_, model) in best.items()]
 
 
 def _agreed(
@@ -189,7 +201,7 @@ def _newton(
         step, share = solve(H, F @ (W * (z - base)), assume_a="pos") - c, 1.0
         while (new := objective(c + share * step)) > value and share > 0.5**HALVINGS:
             share /= 2
-        if new > value - SETTLED * len(y):
+        if new > value - SETTLED * float(w.sum()):
             return c if new > value else c + share * step
         c, value = c + share * step, new
     return c
