@@ -6,10 +6,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from nablasso import NablassoClassifier, load, save
-from nablasso.losses import Logistic
-from nablasso.prediction.odds import _newton, odds_of, odds_of_all
+from nablasso.prediction.odds import LOGISTIC, _agreed, _newton, odds_of, odds_of_all
 from nablasso.prediction.predictor import stacked
-from nablasso.prediction.together import AllRows, Landmarks
+from nablasso.prediction.together import AllRows, Contender, Landmarks
 from nablasso.regression.models import FAMILIES, GAUSSIAN, FewRows
 from nablasso.rules import Rules
 from nablasso.search.few import Decision
@@ -55,14 +54,14 @@ def test_stacked_log_odds_have_the_least_loss_of_the_simplex():
     eta, p = rng.normal(size=60), rng.uniform(0.2, 2, size=60)
     y = np.where(rng.uniform(size=60) < expit(3 * eta), 1.0, -1.0)
     L = 3 * eta[:, None] + rng.normal(size=(60, 3)) * np.array([1.0, 2.0, 6.0])
-    shares = stacked(L, y, p, Logistic())
+    shares = stacked(L, y, p, LOGISTIC)
     assert shares.sum() == pytest.approx(1)
     grid = np.linspace(0, 1, 101)
     trials = np.array([(a, b, 1 - a - b) for a in grid for b in grid if a + b <= 1])
     losses = np.logaddexp(0, -y[:, None] * (L @ trials.T)).T @ p
     assert p @ np.logaddexp(0, -y * (L @ shares)) <= losses.min() * (1 + 1e-3)
     sure = np.column_stack([100 * y, -100 * y])
-    np.testing.assert_allclose(stacked(sure, y, p, Logistic()), [1, 0], atol=1e-12)
+    np.testing.assert_allclose(stacked(sure, y, p, LOGISTIC), [1, 0], atol=1e-12)
 
 
 def test_on_landmarks_of_all_rows_the_odds_are_the_most_likely_ones():
@@ -135,6 +134,19 @@ def test_fresh_rows_decide_whether_the_kernel_predicts_and_its_columns_join():
     (odds,), joined = odds_of_all(decision, ALL, [nothing], rows, shuffled[:, None])
     assert joined.tolist() == []
     assert odds.columns.tolist() == []
+
+
+@pytest.mark.parametrize(("gain", "joins"), [(0.05, False), (2.0, True)])
+def test_columns_of_the_sample_join_only_if_fresh_rows_are_clearly_nearer(gain, joins):
+    rng = np.random.default_rng(0)
+    y, p = np.where(rng.uniform(size=80) < 0.5, 1.0, -1.0), np.ones(80)
+    terms = Contender((), 0.5 * rng.normal(size=80), frozenset([0]), LOGISTIC)
+    more = Contender(
+        (), terms.left_out + gain * y + rng.normal(size=80) * 0.2, frozenset([0, 1]), LOGISTIC
+    )
+    assert more.error(y, p) < terms.error(y, p)
+    agreed = _agreed([terms, more], frozenset([0]), Rules().clearly, y, p)
+    assert any(one is more for one in agreed) == joins
 
 
 def with_many_faint(n, seed, d=24):
