@@ -67,8 +67,6 @@ SUITES = (
             "forest_native",
             "ebm_native",
             "lightgbm",
-            "forest",
-            "ebm",
         ),
         Quick(("monk1", "GAMETES_Epistasis_2_Way_20atts_0.4H_EDM_1_1"), (ALL,)),
         SEEDS,

@@ -145,6 +145,18 @@ def test_left_out_odds_are_nearly_those_of_modes_without_the_row():
     assert np.abs(quick - exact).mean() < 0.3 * np.abs(mode.eta - exact).mean()
 
 
+def test_one_copy_of_a_row_is_left_out_not_all():
+    X, y = labels(2)
+    copies = np.random.default_rng(2).integers(1, 4, N).astype(float)
+    each = np.repeat(np.arange(N), copies.astype(int))
+    merged, whole = odds_of(X, y, w=copies), odds_of(X[each], y[each])
+    found = [
+        left_out_odds(one.covariance.gram(V)[0], mode.u, mode.intercept, one.y, one.w, c)
+        for one, mode, c in ((merged, merged.mode(V, R), copies), (whole, whole.mode(V, R), None))
+    ]
+    np.testing.assert_allclose(found[0][each], found[1], atol=1e-3)
+
+
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e15])
 def test_labels_explained_without_an_error_have_odds_whatever_the_size_of_the_kernel(size):
     rng = np.random.default_rng(5)

@@ -96,7 +96,7 @@ def _odds(few: FewRows, model: Model, tuned: Tuned, y: Array) -> tuple[Unwarped,
     own, space = few.space(model, np.exp(tuned.logs))
     b, u, r = tuned.mode.intercept, tuned.mode.u, float(np.exp(tuned.noise))
     made = Unwarped(Function(b, own, space, u), Spread(r, tuned.mode.noise, 1 / r))
-    return made, left_out_odds(space.gram, u, b, y, few.weights)
+    return made, left_out_odds(space.gram, u, b, y, few.weights, few.copies)
 
 
 def odds_of_all(

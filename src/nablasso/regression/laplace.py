@@ -16,7 +16,8 @@ less the same without columns: nothing selected is 0 nats. Variances are tuned o
 the working response (:mod:`nablasso.regression.evidence`, noise known), again and again.
 
 **Left out.** At the mode the working response is a Gaussian regression, in which row i is predicted
-from the others by ``z_i - (P z)_i / P_ii``: one Newton step from the mode without the row.
+from the others by ``z_i - (P z)_i / P_ii``: one Newton step from the mode without the row. One of
+``c`` copies of a row is predicted by ``z_i - (P z)_i / ((1 - 1/c) W_i + P_ii / c)``.
 """
 
 from __future__ import annotations
@@ -146,8 +147,10 @@ class LogOdds(NamedTuple):
         return eta + ((y > 0) - p) / bend, w * bend
 
 
-def left_out_odds(K: Array, u: Array, intercept: float, y: Array, w: Array) -> Array:
-    """Log-odds of each row from the others, at the mode ``intercept + K u``.
+def left_out_odds(
+    K: Array, u: Array, intercept: float, y: Array, w: Array, copies: Array | None = None
+) -> Array:
+    """Log-odds of each row, or of one of its copies, from the others, at ``intercept + K u``.
 
     ``K`` are the kernel's values, (n, n). The mode itself says which ``r`` it belongs to:
     ``K_v^{-1} f = u`` there, so ``r u`` are the slopes of the loss.
@@ -161,5 +164,5 @@ def left_out_odds(K: Array, u: Array, intercept: float, y: Array, w: Array) -> A
     factored = restricted_inverse(A)
     if factored is None:
         return eta
-    P = factored[0]
-    return np.asarray(z - (P @ z) / np.diag(P))
+    P, c = factored[0], 1.0 if copies is None else copies
+    return np.asarray(z - (P @ z) / ((1 - 1 / c) * W + np.diag(P) / c))
